@@ -8,6 +8,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
 )
 
@@ -26,12 +27,12 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	if shown.Status == fiber.StatusServiceUnavailable {
 		httpapi.SetRetryAfter(c, time.Second)
 	}
-	if s.site.owns(c.Path()) {
-		failure := FailureOf(c, err)
+	if s.site.Owns(c.Path()) {
+		failure := guard.FailureOf(c, err)
 		if shown.Code == httpapi.CodeUnavailable {
 			failure.Message = cmp.Or(s.outage(), failure.Message)
 		}
-		err := s.site.fail(c.Status(shown.Status), failure)
+		err := s.site.FailOn(c.Status(shown.Status), failure)
 		if err == nil {
 			return nil
 		}

@@ -16,6 +16,7 @@ import (
 	"holdfast/event"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
+	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 	// Tokens grant access to the API. Without tokens, every client that reaches the server may do anything: see CheckAddress.
 	Tokens access.Tokens
 	// Sessions stores logins; nil disables them. LoginLinks are one-time login links; nil disables those.
-	Sessions   SessionStore
+	Sessions   guard.SessionStore
 	LoginLinks *access.LoginLinks
 	// TemporalWeb are the origins whose pages may call the codec endpoint.
 	TemporalWeb []string
@@ -48,7 +49,7 @@ type Options struct {
 	// leaves the routes out.
 	Metrics, MetricsJSON, MetricsHistory http.Handler
 	// Site is the console; nil leaves it out.
-	Site *Site
+	Site *guard.Site
 	// Prefix is the path under which a proxy serves this server, like "/holdfast", or "".
 	Prefix string
 	// Log receives errors; nil is slog.Default.
@@ -65,7 +66,7 @@ type Server struct {
 	phase   atomic.Value
 	inbox   func(context.Context) (event.InboxDepth, error)
 	routes  []httpapi.Route
-	site    *Site
+	site    *guard.Site
 	version string
 	log     *slog.Logger
 
@@ -116,15 +117,18 @@ func New(o Options) *Server {
 			Returns(fiber.StatusOK, map[string]any{}))
 		s.routes = append(s.routes, o.API.Routes()...)
 	}
-	s.allowCrossOrigin(o)
-	authorizer := newAuthorizer(o, s.log)
+	g := guard.New(guard.Options{
+		Tokens: o.Tokens, Sessions: o.Sessions, LoginLinks: o.LoginLinks, TemporalWeb: o.TemporalWeb, ChangesOrigins: o.ChangesOrigins,
+		Prefix: o.Prefix, Log: s.log, BodyLimit: bodyLimit,
+	})
+	g.AllowCrossOrigin(s.app)
 	if o.Site != nil {
-		o.Site.add(s.app, authorizer, o.Prefix)
+		o.Site.Add(s.app, g, o.Prefix)
 	}
 	for _, r := range s.routes {
-		s.app.Add(r.Method, r.Path, authorizer.guard(access.Needs(r.Method, r.Path), false), r.Handler)
+		s.app.Add(r.Method, r.Path, g.Require(access.Needs(r.Method, r.Path), false), r.Handler)
 	}
-	s.app.Server().HeaderReceived = authorizer.limitBody
+	s.app.Server().HeaderReceived = g.LimitBody
 	if o.API != nil && o.API.Live != nil {
 		s.closeStreams = o.API.Live.Close
 	}
@@ -158,7 +162,7 @@ func CheckPrefix(prefix string) error {
 
 // isOurs reports whether one of our paths begins with a segment.
 func isOurs(first string) bool {
-	if "/"+first == ConsoleHome {
+	if "/"+first == guard.ConsoleHome {
 		return true
 	}
 	for name := range access.Routes() {
@@ -169,9 +173,6 @@ func isOurs(first string) bool {
 	}
 	return false
 }
-
-// ConsoleHome is the console's first page; see package operator/console.
-const ConsoleHome = "/console"
 
 // newApp sets limits that Fiber and fasthttp leave open.
 func newApp(fail fiber.ErrorHandler) *fiber.App {
@@ -236,3 +237,18 @@ type liveness struct {
 }
 
 func (s *Server) healthz(c *fiber.Ctx) error { return c.JSON(liveness{OK: true}) }
+
+// withoutPrefix removes the prefix that some proxies leave in requests.
+func withoutPrefix(prefix string) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		rest, ok := strings.CutPrefix(c.Path(), prefix)
+		if !ok || rest != "" && rest[0] != '/' {
+			return c.Next()
+		}
+		if rest == "" {
+			rest = "/"
+		}
+		c.Path(rest)
+		return c.RestartRouting()
+	}
+}

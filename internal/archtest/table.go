@@ -345,12 +345,17 @@ var Table = []Rule{
 		Ours:      list("delivery event event/oversight operator/access operator/api operator/api/deliveryapi operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},
-	{Package: "operator", Why: "it serves the handlers that it is given, and authenticates their callers",
+	{Package: "operator/guard", Why: "who may send a request is independent of what it does",
+		// api, for the subprotocol with the token of a WebSocket.
 		Ours:      list("event event/oversight operator/access operator/api operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp"),
+		Never:     neverInOperator},
+	{Package: "operator", Why: "it serves the handlers that it is given, and authenticates their callers",
+		Ours:      list("event event/oversight operator/access operator/api operator/guard operator/httpapi"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp golang.org/x/sync"),
 		Never:     neverInOperator},
 	{Package: "operator/console/frame", Why: "the layout that all pages share is independent of their content",
-		Ours:      list("event event/feed internal/printable operator operator/access operator/httpapi"),
+		Ours:      list("event event/feed internal/printable operator/access operator/guard operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2"),
 		Never:     neverInOperator},
 	{Package: "operator/console/plot", Why: "plots depend only on the values of the metrics",
@@ -359,8 +364,8 @@ var Table = []Rule{
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
-			"internal/word operator operator/access operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
-			"operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
+			"internal/word operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
+			"operator/access operator/guard operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "internal/printable", Why: "foreign text is made safe in the same way for terminals and browsers"},

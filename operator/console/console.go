@@ -7,10 +7,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator"
+	"holdfast/event/oversight"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
+	"holdfast/operator/guard"
 )
 
 // Home is the console's first page.
@@ -36,13 +37,19 @@ type Options struct {
 	Log     *slog.Logger
 	// Definitions are the providers' definitions, and Refusals count this process's refused requests; nil leaves either out.
 	Definitions Definitions
-	Refusals    operator.RefusalMemory
+	Refusals    RefusalMemory
 	// Destinations reports the health of destinations; nil leaves their pages out.
 	Destinations Destinations
 	// Lists tells until when the events of providers are complete; nil leaves it out.
 	Lists Lists
 	// PublicURL is the ingress's URL as senders see it, for trying requests; "" if unknown.
 	PublicURL string
+}
+
+// RefusalMemory counts why this process refused requests.
+type RefusalMemory interface {
+	// Refusals returns those of a provider, or for "" those of all providers that have some, by name.
+	Refusals(provider string) []oversight.ProviderRefusals
 }
 
 // Console is the operators' web interface.
@@ -64,14 +71,14 @@ func New(o Options) *Console {
 }
 
 // Site returns the console for the operator server.
-func (c *Console) Site() *operator.Site {
-	var all []operator.Page
+func (c *Console) Site() *guard.Site {
+	var all []guard.Page
 	for _, routes := range [][]route{
 		c.nowRoutes(), c.eventRoutes(), c.deadLetterRoutes(), c.entityRoutes(), c.deliveryRoutes(), c.destinationRoutes(),
 		c.providerRoutes(), c.operationRoutes(), c.auditRoutes(),
 	} {
 		for _, r := range routes {
-			all = append(all, operator.Page(r))
+			all = append(all, guard.Page(r))
 		}
 	}
 	return c.Frame.Site(all)

@@ -10,8 +10,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/oversight"
-	"holdfast/operator"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
 )
 
@@ -127,7 +127,7 @@ func applied(
 	var refused []string
 	for _, id := range ids {
 		if err := change(ctx.UserContext(), id, by); err != nil {
-			f := operator.FailureOf(ctx, err)
+			f := guard.FailureOf(ctx, err)
 			why := f.Message
 			if f.Detail != "" {
 				why = f.Detail

@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator"
+	"holdfast/operator/guard"
 )
 
 // flashCookie carries a message to the next page.
@@ -43,7 +43,7 @@ func (f *Frame) RedirectWith(ctx *fiber.Ctx, to string, shortText Flash) error {
 func setFlash(ctx *fiber.Ctx, prefix, value string, until time.Time) {
 	ctx.Cookie(&fiber.Cookie{
 		Name: flashCookie, Value: value, Path: prefix + Home, Expires: until, HTTPOnly: true,
-		SameSite: fiber.CookieSameSiteStrictMode, Secure: operator.IsHTTPS(ctx),
+		SameSite: fiber.CookieSameSiteStrictMode, Secure: guard.IsHTTPS(ctx),
 	})
 }
 

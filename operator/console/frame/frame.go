@@ -8,11 +8,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator"
+	"holdfast/operator/guard"
 )
 
 // Home is the console's first page.
-const Home = operator.ConsoleHome
+const Home = guard.ConsoleHome
 
 // Options configure the frame.
 type Options struct {
@@ -30,7 +30,7 @@ type Frame struct {
 	prefix, version string
 
 	templates map[string]*template.Template
-	routes    []operator.Page
+	routes    []guard.Page
 	// streams ends with the server, and with it every stream.
 	streams context.Context //nolint:containedctx // bound to the server, not to a request
 	close   func()
@@ -47,12 +47,12 @@ func New(o Options) *Frame {
 }
 
 // Site returns the pages for the operator server, with those that every site needs.
-func (f *Frame) Site(pages []operator.Page) *operator.Site {
-	f.routes = append([]operator.Page{
+func (f *Frame) Site(pages []guard.Page) *guard.Site {
+	f.routes = append([]guard.Page{
 		{Method: fiber.MethodGet, Path: "/console/assets/:version/:name", Handler: f.asset},
 		{Method: fiber.MethodGet, Path: loginPath, Handler: f.showLogin},
 		{Method: fiber.MethodPost, Path: loginPath, Handler: f.logIn},
 		{Method: fiber.MethodPost, Path: "/console/logout", Handler: f.logOut},
 	}, pages...)
-	return &operator.Site{Home: Home, Fail: f.Fail, Close: f.close, Pages: f.routes}
+	return &guard.Site{Home: Home, Fail: f.Fail, Close: f.close, Pages: f.routes}
 }

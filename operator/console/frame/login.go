@@ -5,7 +5,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/operator"
+	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
 )
 
@@ -23,11 +23,11 @@ type login struct {
 // showLogin also handles the link with a ticket that `holdfast dev` prints.
 func (f *Frame) showLogin(ctx *fiber.Ctx) error {
 	next := f.local(ctx.Query("next"))
-	if _, ok := operator.LoggedIn(ctx); ok {
+	if _, ok := guard.LoggedIn(ctx); ok {
 		return ctx.Redirect(next, fiber.StatusSeeOther)
 	}
 	if ticket := ctx.Query("ticket"); ticket != "" {
-		if err := operator.LogInByLink(ctx, ticket); err != nil {
+		if err := guard.LogInByLink(ctx, ticket); err != nil {
 			return f.showFailedLogin(ctx, next, err, "This link is used up: each logs in once, for a few minutes.")
 		}
 		return ctx.Redirect(next, fiber.StatusSeeOther)
@@ -41,14 +41,14 @@ func (f *Frame) showLogin(ctx *fiber.Ctx) error {
 
 func (f *Frame) logIn(ctx *fiber.Ctx) error {
 	next := f.local(ctx.FormValue("next"))
-	if err := operator.LogIn(ctx, strings.TrimSpace(ctx.FormValue("token"))); err != nil {
+	if err := guard.LogIn(ctx, strings.TrimSpace(ctx.FormValue("token"))); err != nil {
 		return f.showFailedLogin(ctx, next, err, "This is none of the tokens.")
 	}
 	return ctx.Redirect(next, fiber.StatusSeeOther)
 }
 
 func (f *Frame) showFailedLogin(ctx *fiber.Ctx, next string, err error, why string) error {
-	shown := operator.FailureOf(ctx, err)
+	shown := guard.FailureOf(ctx, err)
 	if shown.Status == fiber.StatusUnauthorized {
 		shown.Message = why
 	}
@@ -57,7 +57,7 @@ func (f *Frame) showFailedLogin(ctx *fiber.Ctx, next string, err error, why stri
 }
 
 func (f *Frame) logOut(ctx *fiber.Ctx) error {
-	if err := operator.LogOut(ctx); err != nil {
+	if err := guard.LogOut(ctx); err != nil {
 		return err
 	}
 	return ctx.Redirect(f.prefix+loginPath, fiber.StatusSeeOther)

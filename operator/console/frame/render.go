@@ -14,8 +14,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/internal/printable"
-	"holdfast/operator"
 	"holdfast/operator/access"
+	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
 )
 
@@ -63,8 +63,8 @@ func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Templat
 // Show responds with a whole page, or with an error if rendering fails.
 func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 	v := View{
-		Page: p, Caller: httpapi.CallerOf(ctx), CanLogOut: operator.NeedsLogin(ctx), Version: f.version,
-		Flash: takeFlash(ctx, f.prefix), csrf: operator.CSRFToken(ctx),
+		Page: p, Caller: httpapi.CallerOf(ctx), CanLogOut: guard.NeedsLogin(ctx), Version: f.version,
+		Flash: takeFlash(ctx, f.prefix), csrf: guard.CSRFToken(ctx),
 	}
 	if v.Caller.Name != "" {
 		v.Sections = f.sections(v.Caller.Role, p.Section)
@@ -148,7 +148,7 @@ func (f *Frame) sections(role access.Role, current string) (shown []section) {
 
 // May reports whether a role may use a route of the console, given by its registered path.
 func (f *Frame) May(role access.Role, method, path string) bool {
-	return role.Includes(access.Needs(method, path)) && slices.ContainsFunc(f.routes, func(r operator.Page) bool {
+	return role.Includes(access.Needs(method, path)) && slices.ContainsFunc(f.routes, func(r guard.Page) bool {
 		return r.Method == method && r.Path == path
 	})
 }

@@ -1,4 +1,4 @@
-package operator
+package guard
 
 import (
 	"slices"
@@ -19,25 +19,25 @@ const (
 // preflightAge is how long browsers cache the response to a preflight, in seconds.
 const preflightAge = 600
 
-// allowCrossOrigin lets pages of other configured origins read their routes. They send no cookies.
-func (s *Server) allowCrossOrigin(o Options) {
-	if len(o.TemporalWeb) > 0 { // the headers that Temporal Web sends
-		s.app.Use(strings.TrimSuffix(payloadsPath, "/"),
-			admit(o.TemporalWeb, fiber.MethodPost, "Content-Type, X-Namespace, Authorization, Authorization-Extras"))
+// AllowCrossOrigin lets pages of other configured origins read their routes. They send no cookies.
+func (g *Guard) AllowCrossOrigin(app *fiber.App) {
+	if len(g.web) > 0 { // the headers that Temporal Web sends
+		app.Use(strings.TrimSuffix(payloadsPath, "/"),
+			allow(g.web, fiber.MethodPost, "Content-Type, X-Namespace, Authorization, Authorization-Extras"))
 	}
-	if len(o.ChangesOrigins) > 0 {
-		s.app.Use(changesPath, admit(o.ChangesOrigins, fiber.MethodGet, "Authorization, Cache-Control, Last-Event-ID"))
+	if len(g.readers) > 0 {
+		app.Use(changesPath, allow(g.readers, fiber.MethodGet, "Authorization, Cache-Control, Last-Event-ID"))
 	}
 }
 
-func admit(origins []string, method, headers string) fiber.Handler {
+func allow(origins []string, method, headers string) fiber.Handler {
 	return cors.New(cors.Config{
 		AllowOrigins: strings.Join(origins, ","), AllowMethods: method, AllowHeaders: headers, MaxAge: preflightAge,
 	})
 }
 
 // allowedOrigins returns the origins other than our own whose pages may call the route.
-func (g *authorizer) allowedOrigins(c *fiber.Ctx) []string {
+func (g *Guard) allowedOrigins(c *fiber.Ctx) []string {
 	switch path := c.Path(); {
 	case strings.HasPrefix(path, payloadsPath):
 		return g.web
@@ -49,7 +49,7 @@ func (g *authorizer) allowedOrigins(c *fiber.Ctx) []string {
 
 // isCrossOrigin reports whether a page of another origin makes the request. A browser sends our cookie along from a page of
 // the same site, and with a WebSocket always, so allowedOrigins can't use sessions.
-func (g *authorizer) isCrossOrigin(c *fiber.Ctx) bool {
+func (g *Guard) isCrossOrigin(c *fiber.Ctx) bool {
 	origin := c.Get(fiber.HeaderOrigin)
 	return slices.Contains(g.allowedOrigins(c), origin) && !isOurOrigin(c, origin)
 }

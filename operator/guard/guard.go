@@ -1,4 +1,4 @@
-package operator
+package guard
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 // localCaller is the caller of every request to a server without tokens, which listens on localhost only.
 var localCaller = access.Caller{Name: "local", Role: access.RoleAdmin}
 
-// authorizer admits a request if its caller's role may use the route.
-type authorizer struct {
+// Guard admits a request if its caller's role may use the route.
+type Guard struct {
 	tokens       access.Tokens
 	web          []string // origins of Temporal Web
 	readers      []string // origins whose pages may read the change feed
@@ -34,23 +34,37 @@ type authorizer struct {
 	log          *slog.Logger
 	// localCSRFToken is the token of the local caller, who has no session.
 	localCSRFToken string
+	bodyLimit      int
 }
 
-func newAuthorizer(o Options, log *slog.Logger) *authorizer {
-	return &authorizer{
-		tokens: o.Tokens, web: o.TemporalWeb, readers: o.ChangesOrigins, prefix: o.Prefix, lockout: access.NewLockout(), log: log,
+// Options configure a guard; their meaning is that of the operator server's.
+type Options struct {
+	Tokens                      access.Tokens
+	Sessions                    SessionStore
+	LoginLinks                  *access.LoginLinks
+	TemporalWeb, ChangesOrigins []string
+	Prefix                      string
+	Log                         *slog.Logger
+	// BodyLimit bounds bodies, in bytes, but for those of events and payloads.
+	BodyLimit int
+}
+
+// New returns a guard.
+func New(o Options) *Guard {
+	return &Guard{
+		tokens: o.Tokens, web: o.TemporalWeb, readers: o.ChangesOrigins, prefix: o.Prefix, lockout: access.NewLockout(), log: o.Log,
 		sessions: o.Sessions, loginLinks: cmp.Or(o.LoginLinks, &access.LoginLinks{}), refused: newRefusedLogins(o.Sessions),
-		localCSRFToken: newLocalCSRFToken(),
+		localCSRFToken: newLocalCSRFToken(), bodyLimit: o.BodyLimit,
 	}
 }
 
-// guard runs before the handler of a route, either a page of the console or a route of the API. A link on another site may lead
+// Require runs before the handler of a route, either a page of the console or a route of the API. A link on another site may lead
 // to a page, because reading changes nothing. A request that changes something must prove that it comes from one of our pages,
 // even on a server without tokens.
-func (g *authorizer) guard(needed access.Role, isPage bool) fiber.Handler {
+func (g *Guard) Require(needed access.Role, isPage bool) fiber.Handler {
 	withoutTokens := len(g.tokens) == 0
 	return func(c *fiber.Ctx) error {
-		c.Locals(authorizerKey, g)
+		c.Locals(guardKey, g)
 		switch {
 		case needed == "":
 			return httpapi.Refuse(httpapi.CodeForbidden)
@@ -74,7 +88,7 @@ func (g *authorizer) guard(needed access.Role, isPage bool) fiber.Handler {
 }
 
 // admit admits the request if its caller's role includes the required one.
-func (g *authorizer) admit(c *fiber.Ctx, needed access.Role) error {
+func (g *Guard) admit(c *fiber.Ctx, needed access.Role) error {
 	who, err := g.identify(c)
 	if err != nil {
 		return err
@@ -88,7 +102,7 @@ func (g *authorizer) admit(c *fiber.Ctx, needed access.Role) error {
 
 // identify identifies the caller by a bearer token or else by a session. A browser sends the session cookie automatically, so
 // each change made with a session must prove that it comes from one of our pages.
-func (g *authorizer) identify(c *fiber.Ctx) (access.Caller, error) {
+func (g *Guard) identify(c *fiber.Ctx) (access.Caller, error) {
 	if len(g.tokens) == 0 {
 		return localCaller, nil
 	}
@@ -120,7 +134,7 @@ func isBasicAuth(header string) bool {
 
 // refuseCredentials refuses a caller without valid credentials. A valid token is accepted from any address: an attacker behind a
 // shared address must not lock the operators out. A locked-out address learns nothing about a wrong token but the lockout.
-func (g *authorizer) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
+func (g *Guard) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
 	address := c.Context().RemoteIP()
 	if wait := g.lockout.Remaining(address); wait > 0 {
 		httpapi.SetRetryAfter(c, wait)
@@ -144,10 +158,10 @@ const (
 	editTimeout    = time.Minute
 )
 
-// limitBody allows large bodies only on routes where an event is edited, tried or checked or a payload is decrypted, and only
+// LimitBody allows large bodies only on routes where an event is edited, tried or checked or a payload is decrypted, and only
 // for callers who may use them. The server calls it before it reads the body.
-func (g *authorizer) limitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	config := fasthttp.RequestConfig{MaxRequestBodySize: bodyLimit}
+func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	config := fasthttp.RequestConfig{MaxRequestBodySize: g.bodyLimit}
 	uri := header.RequestURI()
 	isDestination := bytes.Contains(uri, []byte("/destinations/"))
 	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try")) ||

@@ -1,4 +1,4 @@
-package operator
+package guard
 
 import (
 	"context"
@@ -38,20 +38,20 @@ const (
 	csrfHeader = "X-Csrf-Token"
 )
 
-const authorizerKey = "authorizer"
+const guardKey = "guard"
 
-// authorizerOf returns the authorizer that the guard has set for a page. An unparsable request has passed no guard and gets one
+// guardOf returns the guard that the guard has set for a page. An unparsable request has passed no guard and gets one
 // that admits nothing.
-func authorizerOf(c *fiber.Ctx) *authorizer {
-	if g, ok := c.Locals(authorizerKey).(*authorizer); ok {
+func guardOf(c *fiber.Ctx) *Guard {
+	if g, ok := c.Locals(guardKey).(*Guard); ok {
 		return g
 	}
-	return &authorizer{tokens: access.Tokens{{}}}
+	return &Guard{tokens: access.Tokens{{}}}
 }
 
 // LogIn exchanges a token for a session. It fails like a request with a wrong token.
 func LogIn(c *fiber.Ctx, token string) error {
-	g := authorizerOf(c)
+	g := guardOf(c)
 	who, ok := g.tokens.Find("Bearer " + token)
 	if !ok {
 		return g.refuseLogin(c)
@@ -61,7 +61,7 @@ func LogIn(c *fiber.Ctx, token string) error {
 
 // LogInByLink exchanges a link's ticket for a session, once.
 func LogInByLink(c *fiber.Ctx, ticket string) error {
-	g := authorizerOf(c)
+	g := guardOf(c)
 	holder, ok := g.loginLinks.Take(ticket, time.Now())
 	if !ok {
 		return g.refuseLogin(c)
@@ -71,7 +71,7 @@ func LogInByLink(c *fiber.Ctx, ticket string) error {
 
 // LogOut ends the session, including copies of its cookie.
 func LogOut(c *fiber.Ctx) error {
-	g, who := authorizerOf(c), httpapi.Actor(c, "")
+	g, who := guardOf(c), httpapi.Actor(c, "")
 	if id, ok := access.SessionID(c.Cookies(sessionCookie)); ok && g.sessions != nil {
 		ctx, cancel := httpapi.RequestContext(c)
 		defer cancel()
@@ -87,7 +87,7 @@ func LogOut(c *fiber.Ctx) error {
 
 // LoggedIn returns the caller of a page that anyone may see, if logged in.
 func LoggedIn(c *fiber.Ctx) (access.Caller, bool) {
-	g := authorizerOf(c)
+	g := guardOf(c)
 	if len(g.tokens) == 0 {
 		return localCaller, true
 	}
@@ -96,18 +96,18 @@ func LoggedIn(c *fiber.Ctx) (access.Caller, bool) {
 }
 
 // NeedsLogin reports whether there are tokens to log in with.
-func NeedsLogin(c *fiber.Ctx) bool { return len(authorizerOf(c).tokens) > 0 }
+func NeedsLogin(c *fiber.Ctx) bool { return len(guardOf(c).tokens) > 0 }
 
 // CSRFToken returns the token that a page's form sends as its field "csrf"; pages of other sites can't know it.
 func CSRFToken(c *fiber.Ctx) string {
-	if g := authorizerOf(c); len(g.tokens) == 0 {
+	if g := guardOf(c); len(g.tokens) == 0 {
 		return g.localCSRFToken
 	}
 	return access.CSRFToken(c.Cookies(sessionCookie))
 }
 
 // startSession stores a session for a token's holder and sets its cookie.
-func (g *authorizer) startSession(c *fiber.Ctx, holder string) error {
+func (g *Guard) startSession(c *fiber.Ctx, holder string) error {
 	until := time.Now().Add(sessionTime)
 	secret, s, ok := g.tokens.Open(holder, until)
 	if !ok || g.sessions == nil {
@@ -126,7 +126,7 @@ func (g *authorizer) startSession(c *fiber.Ctx, holder string) error {
 }
 
 // refuseLogin also records the refused login, unless the address is locked out, which was recorded.
-func (g *authorizer) refuseLogin(c *fiber.Ctx) error {
+func (g *Guard) refuseLogin(c *fiber.Ctx) error {
 	address := c.Context().RemoteIP()
 	if g.sessions != nil && g.lockout.Remaining(address) == 0 {
 		g.log.Warn("operator.login_refused", "address", address.String())
@@ -137,7 +137,7 @@ func (g *authorizer) refuseLogin(c *fiber.Ctx) error {
 
 // setSession sets the cookie for the whole port below the prefix, because a proxy may serve other sites on its other paths. It
 // trusts any client's HTTPS header: forging it harms only the forger.
-func (g *authorizer) setSession(c *fiber.Ctx, value string, until time.Time) {
+func (g *Guard) setSession(c *fiber.Ctx, value string, until time.Time) {
 	c.Cookie(&fiber.Cookie{
 		Name: sessionCookie, Value: value, Path: g.prefix + "/", Expires: until, HTTPOnly: true,
 		SameSite: fiber.CookieSameSiteStrictMode, Secure: IsHTTPS(c),
@@ -149,7 +149,7 @@ func IsHTTPS(c *fiber.Ctx) bool { return c.Get(fiber.HeaderXForwardedProto) == "
 
 // callerOfSession returns the holder of a cookie's session, or event.ErrNotFound if it is invalid. While the store doesn't
 // answer, recently seen sessions are accepted, so that their holders can see what is down.
-func (g *authorizer) callerOfSession(ctx context.Context, secret string) (who access.Caller, err error) {
+func (g *Guard) callerOfSession(ctx context.Context, secret string) (who access.Caller, err error) {
 	id, ok := access.SessionID(secret)
 	if !ok || g.sessions == nil {
 		return who, event.ErrNotFound

@@ -1,4 +1,4 @@
-package operator
+package guard
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package operator
+package guard
 
 import (
 	"cmp"
@@ -11,7 +11,10 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// Site has the browser pages: see package operator/console. The same authorizer protects them.
+// ConsoleHome is the console's first page; see package operator/console.
+const ConsoleHome = "/console"
+
+// Site has the browser pages: see package guard/console. The same guard protects them.
 type Site struct {
 	// Home is the first page; all paths that begin with it belong to the site.
 	Home  string
@@ -28,13 +31,13 @@ type Page struct {
 	Handler      fiber.Handler
 }
 
-// owns reports whether a path belongs to the site.
-func (s *Site) owns(path string) bool {
+// Owns reports whether a path belongs to the site.
+func (s *Site) Owns(path string) bool {
 	return s != nil && (path == s.Home || strings.HasPrefix(path, s.Home+"/"))
 }
 
-// add registers the pages and redirects browsers to the first one.
-func (s *Site) add(app *fiber.App, g *authorizer, prefix string) {
+// Add registers the pages and redirects browsers to the first one.
+func (s *Site) Add(app *fiber.App, g *Guard, prefix string) {
 	app.Add(fiber.MethodGet, "/", func(c *fiber.Ctx) error {
 		c.Vary(fiber.HeaderAccept)
 		if c.Accepts(fiber.MIMEApplicationJSON, fiber.MIMETextHTML) != fiber.MIMETextHTML {
@@ -43,9 +46,9 @@ func (s *Site) add(app *fiber.App, g *authorizer, prefix string) {
 		return c.Redirect(prefix+s.Home, fiber.StatusSeeOther)
 	})
 	for _, p := range s.Pages {
-		app.Add(p.Method, p.Path, g.guard(access.Needs(p.Method, p.Path), true), p.Handler)
+		app.Add(p.Method, p.Path, g.Require(access.Needs(p.Method, p.Path), true), p.Handler)
 	}
-	app.All(s.Home+"/*", g.guard(access.RoleViewer, true), func(c *fiber.Ctx) error {
+	app.All(s.Home+"/*", g.Require(access.RoleViewer, true), func(c *fiber.Ctx) error {
 		path := strings.TrimRight(c.Path(), "/")
 		if rest, ok := strings.CutPrefix(path+"/", s.Home+"/receivers/"); ok { // the former path of destinations
 			path = strings.TrimRight(s.Home+"/destinations/"+rest, "/")
@@ -60,8 +63,8 @@ func (s *Site) add(app *fiber.App, g *authorizer, prefix string) {
 	})
 }
 
-// fail responds with an error page. If that panics, it returns an error, because Fiber recovers from nothing here.
-func (s *Site) fail(c *fiber.Ctx, f httpapi.Failure) (err error) {
+// FailOn responds with an error page. If that panics, it returns an error, because Fiber recovers from nothing here.
+func (s *Site) FailOn(c *fiber.Ctx, f httpapi.Failure) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("draw the page of a failure: %v", cause)
@@ -81,19 +84,4 @@ func FailureOf(c *fiber.Ctx, err error) httpapi.Failure {
 	f := httpapi.FailureOf(c, err)
 	f.Message = cmp.Or(pageMessages[f.Code], f.Message)
 	return f
-}
-
-// withoutPrefix removes the prefix that some proxies leave in requests.
-func withoutPrefix(prefix string) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		rest, ok := strings.CutPrefix(c.Path(), prefix)
-		if !ok || rest != "" && rest[0] != '/' {
-			return c.Next()
-		}
-		if rest == "" {
-			rest = "/"
-		}
-		c.Path(rest)
-		return c.RestartRouting()
-	}
 }
