@@ -67,25 +67,6 @@ func (t *Tools) FindFiltered(ctx context.Context, text string) (string, error) {
 	return t.FindEvent(ctx, text)
 }
 
-// FindDeadLetter returns the number of a dead letter: the given one, or the latest of the event that a text identifies.
-func (t *Tools) FindDeadLetter(ctx context.Context, text string) (int64, error) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n, nil
-	}
-	id, err := t.FindEvent(ctx, text)
-	if err != nil {
-		return 0, err
-	}
-	letters, err := t.Store.DeadLetters.DeadLetters(ctx, event.DeadLetterQuery{EventID: id, Limit: 1})
-	if err == nil && len(letters) == 0 {
-		err = NotFound("event %s has no dead letter", id)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return letters[0].ID, nil
-}
-
 // byNumber also looks for an equal key, because either may be meant.
 func (t *Tools) byNumber(ctx context.Context, text string) ([]string, error) {
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -118,11 +118,6 @@ func AddKindFlag(c *cobra.Command, to *string, more string) {
 	c.Flags().StringVar(to, "kind", "", "only those of this kind of entity"+more)
 }
 
-// AddKeyFlag adds the filter by key.
-func AddKeyFlag(c *cobra.Command, to *string) {
-	c.Flags().StringVar(to, "key", "", "only those of this key (as the provider gave it)")
-}
-
 // AddFailureFlags adds the filters by cause of failure.
 func AddFailureFlags(c *cobra.Command, class *event.Class, code *string) {
 	AddChoiceFlag(c, class, "class", "only those of this class", event.Classes())

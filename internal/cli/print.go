@@ -65,23 +65,6 @@ func WriteFields(w io.Writer, fields ...string) error {
 	return err
 }
 
-// maxShown is the max size in bytes of a body that is written where its event is shown.
-const maxShown = 64 << 10
-
-// WriteBody writes the beginning of an event's body, and names the command that writes all of it.
-func WriteBody(w io.Writer, eventID string, body []byte) error {
-	if len(body) <= maxShown {
-		return WriteWholeBody(w, body)
-	}
-	text, kind := fmt.Sprintf("%q", body[:maxShown]), ", no text"
-	if utf8.Valid(body) {
-		text, kind = Printable(printable.Beginning(string(body[:maxShown+1]), maxShown)), ""
-	}
-	_, err := fmt.Fprintf(w, "\nbody (%d bytes%s), the first 64 KiB; all: holdfast event body %s > FILE\n%s\n",
-		len(body), kind, eventID, text)
-	return err
-}
-
 // WriteContent writes the beginning of an event's body, and names the command that writes all of it.
 func WriteContent(w io.Writer, eventID string, body api.Content) (err error) {
 	switch {

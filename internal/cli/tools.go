@@ -64,33 +64,11 @@ func (t *Tools) Parser() event.Parser {
 	}
 }
 
-// Rebuilds returns the service for rebuilds.
-func (t *Tools) Rebuilds() *launch.Rebuilds {
-	return launch.NewRebuilds(t.Store.Rebuilds, t.starter(), t.Parser())
-}
-
-// Recoveries returns the service for recoveries.
-func (t *Tools) Recoveries() *launch.Recoveries {
-	return launch.NewRecoveries(t.Store.Recoveries, t.starter(), func(provider string) error {
-		catalogue, err := providers.Load(t.Cfg.Providers.Dir)
-		if err != nil {
-			return err
-		}
-		_, _, err = providers.ListOf(catalogue.Lookup, provider)
-		return err
-	})
-}
-
 // Imports returns the service for imports.
 func (t *Tools) Imports() *launch.Imports { return launch.NewImports(t.Store.Imports, t.starter()) }
 
 // Resends returns the service for resends.
 func (t *Tools) Resends() *launch.Resends { return launch.NewResends(t.Store.Resends, t.starter()) }
-
-// SingleReplays returns the service that replays single dead letters.
-func (t *Tools) SingleReplays() *launch.SingleReplays {
-	return &launch.SingleReplays{DeadLetters: t.Store.ReplayView(), Runs: t.starter()}
-}
 
 func (t *Tools) starter() *runs.Starter {
 	return runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
