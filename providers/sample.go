@@ -55,13 +55,14 @@ func (p *Provider) DefaultSample() string {
 
 // Envelope returns the request for a custom body, with the headers of the sample of its type, and its message ID: id, unless
 // the sample has one. Without a type, or for one without a sample, the headers are those that all samples have in common. open
-// are headers that all samples have with different values: they depend on the event.
-func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open []string) {
+// are headers that all samples have with different values: they depend on the event. partial are those that only some samples have:
+// the body of the others says the same.
+func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open, partial []string) {
 	r = &auth.Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
 	r.SetHeader("content-type", "application/json")
 	headers := p.samples[eventType].headers
 	if _, known := p.samples[eventType]; !known {
-		headers, open = p.commonHeaders()
+		headers, open, partial = p.commonHeaders()
 	}
 	for name, value := range headers {
 		r.SetHeader(strings.ToLower(name), strings.ReplaceAll(value, "{id}", id))
@@ -71,10 +72,12 @@ func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open []strin
 			r.SetHeader(name, id)
 		}
 	}
-	return r, open
+	return r, open, partial
 }
 
-func (p *Provider) commonHeaders() (common map[string]string, open []string) {
+// commonHeaders returns the headers that all samples have with the same value, and those with different values: of all samples, and of
+// some.
+func (p *Provider) commonHeaders() (common map[string]string, open, partial []string) {
 	values, having := map[string]map[string]bool{}, map[string]int{}
 	common = map[string]string{}
 	for _, s := range p.samples {
@@ -93,13 +96,17 @@ func (p *Provider) commonHeaders() (common map[string]string, open []string) {
 		switch {
 		case n < len(p.samples):
 			delete(common, name)
+			if len(values[name]) > 1 {
+				partial = append(partial, name)
+			}
 		case len(values[name]) > 1:
 			delete(common, name)
 			open = append(open, name)
 		}
 	}
 	slices.Sort(open)
-	return common, open
+	slices.Sort(partial)
+	return common, open, partial
 }
 
 // defaultEntity is the name of the samples' entities.
@@ -122,7 +129,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	if err != nil {
 		return nil, s.body.Failed(err)
 	}
-	r, _ := p.Envelope(eventType, id)
+	r, _, _ := p.Envelope(eventType, id)
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
 	} else if r.Body, err = jq.Marshal(v, definition.MaxBodyLimit); err != nil {

@@ -53,7 +53,7 @@ func (s Samples) Of(e delivery.Events, which Choice) (all []delivery.Message, er
 		return nil, event.Rejectf("invalid_event", "name the provider of this event (--sender): %q is none", name)
 	}
 	now, id := time.Now().UTC(), uuid.Must(uuid.NewV7()).String()
-	r, _ := p.Envelope("", id)
+	r, _, _ := p.Envelope("", id)
 	r.Body = which.Body
 	items, err := p.Split(r)
 	if err != nil {

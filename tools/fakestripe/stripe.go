@@ -127,7 +127,7 @@ func (f *fakeStripe) send(ctx context.Context, cfg config.Config) error {
 }
 
 func (f *fakeStripe) post(ctx context.Context, cfg config.Config, e fakeapi.Event) error {
-	r, _ := f.provider.Envelope(e.Type, e.ID)
+	r, _, _ := f.provider.Envelope(e.Type, e.ID)
 	r.URL, r.Body = "http://"+cfg.Ingress.Addr+r.Path, f.style.Body(e)
 	if err := f.provider.SignWithSecrets(r, time.Now()); err != nil {
 		return err

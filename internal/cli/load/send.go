@@ -158,14 +158,20 @@ func (s *sender) request() (*auth.Request, error) {
 	return r, cli.SetHeaders(r, s.headers) // a given signature header takes precedence
 }
 
-// unsigned returns the sample, or the given body with the headers of its type's sample. If headers identify the event and no
-// type is given, it returns an error, since the event would become a dead letter.
+// unsigned returns the sample, or the given body with the headers of its type's sample. If the type is in headers and isn't given, it
+// returns an error, since the event would become a dead letter.
 func (s *sender) unsigned(id string) (*auth.Request, error) {
 	if s.body == nil {
 		return s.provider.Sample(s.eventType, id, time.Now())
 	}
-	r, open := s.provider.Envelope(s.eventType, id)
+	r, open, partial := s.provider.Envelope(s.eventType, id)
 	r.Body = s.body
+	if err := cli.SetHeaders(r, s.headers); err != nil {
+		return nil, err
+	}
+	if s.lacksType(r) { // else its body has the type
+		open = append(open, partial...)
+	}
 	open = slices.DeleteFunc(open, func(name string) bool {
 		return slices.ContainsFunc(s.headers, func(line string) bool {
 			before, _, _ := strings.Cut(line, ":")
@@ -174,9 +180,15 @@ func (s *sender) unsigned(id string) (*auth.Request, error) {
 	})
 	if len(open) > 0 {
 		return nil, fmt.Errorf("the type of %s events is in %s: name the type (%s), or set the header with --header",
-			s.provider.Name(), strings.Join(open, " and "), strings.Join(s.provider.SampleTypes(), ", "))
+			s.provider.Name(), strings.Join(open, " or "), strings.Join(s.provider.SampleTypes(), ", "))
 	}
 	return r, nil
+}
+
+// lacksType reports whether a request has an event whose type the definition doesn't find.
+func (s *sender) lacksType(r *auth.Request) bool {
+	items, err := s.provider.Split(r)
+	return err == nil && slices.ContainsFunc(items, func(item providers.Item) bool { return item.Type == providers.UnknownType })
 }
 
 func (s *sender) send(ctx context.Context) (sentAnswer, error) {

@@ -139,7 +139,7 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "body.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"action":"opened"}`), 0o600))
 	to := []string{"--file", file, "--url", r.URL, "--secret", secretOfTests}
-	for provider, header := range map[string]string{"github": "x-github-event", "bitbucket": "x-event-key"} {
+	for provider, header := range map[string]string{"github": "x-github-event", "bitbucket": "x-event-key", "shopify": "x-shopify-topic"} {
 		for _, args := range [][]string{{"send", provider}, {"send", provider, "nothing.known"}} {
 			_, err := run(t, "", append(args, to...)...)
 			require.ErrorContains(t, err, "the type of "+provider+" events is in "+header)
@@ -151,7 +151,9 @@ func TestSendAFileAsksForTheType(t *testing.T) {
 	require.NoError(t, err)
 	_, err = run(t, "", append([]string{"send", "standard-webhooks"}, to...)...)
 	require.NoError(t, err, "one that has its ID in a header gets one")
-	require.Len(t, r.keys, 2)
+	_, err = run(t, `{"topic":"Customer","action":"update"}`, "send", "shopify", "--file", "-", "--url", r.URL, "--secret", secretOfTests)
+	require.NoError(t, err, "the type may be in the body")
+	require.Len(t, r.keys, 3)
 	require.Empty(t, r.denied)
 }
 
