@@ -89,10 +89,10 @@ func (a *things) requests() (n int) {
 //   - a 429 is tried again when the provider says
 //   - a 404 deletes the entity, or keeps it, as the definition says
 //   - a 401 makes a dead letter, and a replay after the fix works
-//   - a state that can't be used is fetched again only with --refetch
+//   - a state that can't be used is fetched again only with --fetch
 //   - a large event is fetched, too
 //   - what the state names is fetched next, by another activity
-//   - a rebuild with --refetch asks the API again for all of them; a state that is refused stays
+//   - a rebuild with --fetch asks the API again for all of them; a state that is refused stays
 func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	t.Parallel()
 	api := &things{credits: map[string]int{"t1": 7, "t2": 8, "t3": 9, "big": 10}}
@@ -168,11 +168,11 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	require.Error(t, err, out)
 	require.Equal(t, before, api.requests(), "what was stored is used again")
 	api.set(func() { api.credits["t3"] = 9 })
-	out, err = i.run(t, "dlq", "replay", unusable, "--wait", "--refetch")
+	out, err = i.run(t, "dlq", "replay", unusable, "--wait", "--fetch")
 	require.NoError(t, err, out)
 	require.JSONEq(t, `{"credit": 9}`, state("t3"))
 	require.Equal(t, before+1, api.requests())
-	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'dead_letter.refetch'"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'dead_letter.fetch'"))
 
 	big := send("thing.changed", "big", strings.Repeat("x", 700<<10))
 	i.awaitStatus(t, big, completed)
@@ -180,13 +180,13 @@ func TestTheStateBehindAThinEventIsFetched(t *testing.T) {
 	i.replay(t, "fetched_large", big)
 
 	api.set(func() { api.credits["t2"], api.credits["big"], api.refusal = 80, 100, http.StatusForbidden })
-	again, err = i.rebuild(t, "--provider", "thin", "--refetch", "--yes")
+	again, err = i.rebuild(t, "--provider", "thin", "--fetch", "--yes")
 	require.Error(t, err)
 	require.Equal(t, again.Read, again.Unreadable)
 	require.JSONEq(t, `{"credit": 8}`, state("t2"))
 	api.set(func() { api.refusal = 0 })
 	before = api.requests()
-	again, err = i.rebuild(t, "--provider", "thin", "--refetch", "--yes")
+	again, err = i.rebuild(t, "--provider", "thin", "--fetch", "--yes")
 	require.NoError(t, err)
 	require.Equal(t, int64(before)+again.Read, int64(api.requests()), "each once")
 	require.JSONEq(t, `{"credit": 80}`, state("t2"))

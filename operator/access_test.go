@@ -195,6 +195,6 @@ func TestForeignPagesReachNothing(t *testing.T) {
 	require.Equal(t, "local", behind.actor.Name)
 	require.Equal(t, 202, ask(t, "POST", url+"/dead-letters/7/replay", "", "Origin", url).status, "its own page")
 	require.Equal(t, []string{"replay", "replay"}, behind.called())
-	require.Equal(t, 202, ask(t, "POST", url+"/dead-letters/7/replay", `{"refetch":true}`).status)
-	require.Equal(t, "refetch", behind.called()[2])
+	require.Equal(t, 202, ask(t, "POST", url+"/dead-letters/7/replay", `{"fetch":true}`).status)
+	require.Equal(t, "fetch", behind.called()[2])
 }

@@ -56,7 +56,7 @@ func TestRequestsAreReadStrictly(t *testing.T) {
 		"nothing to replay":       {"POST", "/replays", ``, "400 missing_field", "all"},
 		"nothing to rebuild":      {"POST", "/rebuilds", ``, "400 missing_field", "all"},
 		"all, and one kind":       {"POST", "/rebuilds", `{"all":true,"kind":"thing"}`, "400 bad_field", "all"},
-		"a refetch of everything": {"POST", "/rebuilds", `{"all":true,"refetch":true}`, "400 bad_field", "refetch"},
+		"a fetch of everything":   {"POST", "/rebuilds", `{"all":true,"fetch":true}`, "400 bad_field", "fetch"},
 		"a rebuild beyond limits": {"POST", "/rebuilds", `{"all":true,"rate":1e6}`, "400 bad_field", "rate"},
 		"a filter it has not":     {"POST", "/rebuilds", `{"type":"x"}`, "400 unknown_field", "type"},
 		"an empty replay":         {"POST", "/replays", `{"rate":5,"reason":"x"}`, "400 missing_field", "all"},

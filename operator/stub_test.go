@@ -226,8 +226,8 @@ func (s *stub) Replay(_ context.Context, id int64, by oversight.Actor) (operatio
 	return operation.Replayed{DeadLetter: id, EventID: someID, Run: run}, s.changed("replay", by)
 }
 
-func (s *stub) Refetch(_ context.Context, id int64, by oversight.Actor) (operation.Replayed, error) {
-	return operation.Replayed{DeadLetter: id}, s.changed("refetch", by)
+func (s *stub) Fetch(_ context.Context, id int64, by oversight.Actor) (operation.Replayed, error) {
+	return operation.Replayed{DeadLetter: id}, s.changed("fetch", by)
 }
 
 func (s *stub) EditAndReplay(_ context.Context, e operation.Edit, by oversight.Actor) (operation.Replayed, error) {

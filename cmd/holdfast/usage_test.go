@@ -62,7 +62,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"inbox list --lane bogus":                 `want overflow, bulk, copy or large`,
 		"inbox list --limit 1000":                 `use a number from 1 to 500`,
 		"dlq list --cursor -1":                    `use the one that the previous page printed`,
-		"audit list --action dead_letter.bogus":   `"dead_letter.bogus" is unknown: want dead_letter.replay, dead_letter.refetch, dead_letter.edit`,
+		"audit list --action dead_letter.bogus":   `"dead_letter.bogus" is unknown: want dead_letter.replay, dead_letter.fetch, dead_letter.edit`,
 		"audit list --action dead_letter.replya":  `did you mean dead_letter.replay?`,
 		"errors list --source shop-a":             `invalid --source "shop-a": it needs provider`,
 		"inbox list --source shop-a":              `invalid --source "shop-a": it needs provider`,

@@ -24,8 +24,8 @@ type Rebuild struct {
 	Filter RebuildFilter `json:"filter"`
 	// DryRun: it counts without changing anything.
 	DryRun bool `json:"dry_run"`
-	// Refetch: it asks the provider's API again for the state behind each event.
-	Refetch bool `json:"refetch,omitempty"`
+	// Fetch: it asks the provider's API again for the state behind each event.
+	Fetch bool `json:"fetch,omitempty"`
 
 	// Read counts the parsed events.
 	Read int64 `json:"read"`
@@ -53,8 +53,8 @@ type Rebuild struct {
 	Reached time.Time `json:"reached,omitzero"`
 }
 
-// CanRefetch reports whether it selects what a rebuild can fetch: all events of one provider, not as a dry run.
-func (r Rebuild) CanRefetch() bool {
+// CanFetch reports whether it selects what a rebuild can fetch: all events of one provider, not as a dry run.
+func (r Rebuild) CanFetch() bool {
 	return r.Filter.Provider != "" && r.Filter.Kind == "" && !r.DryRun
 }
 

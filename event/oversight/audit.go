@@ -63,8 +63,8 @@ type AuditAction string
 // The actions. Those of operations are made of kind and verb: see AuditActions.
 const (
 	AuditReplay AuditAction = "dead_letter.replay"
-	// AuditRefetch removes the state that was fetched for an event, so that its replay fetches it again.
-	AuditRefetch AuditAction = "dead_letter.refetch"
+	// AuditFetch removes the state that was fetched for an event, so that its replay fetches it again.
+	AuditFetch   AuditAction = "dead_letter.fetch"
 	AuditEdit    AuditAction = "dead_letter.edit"
 	AuditDiscard AuditAction = "dead_letter.discard"
 	AuditReopen  AuditAction = "dead_letter.reopen"
@@ -98,7 +98,7 @@ const (
 
 // AuditActions lists all actions, including those of operations, such as "replay.pause".
 func AuditActions() []AuditAction {
-	all := []AuditAction{AuditReplay, AuditRefetch, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
+	all := []AuditAction{AuditReplay, AuditFetch, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
 	for _, kind := range []AuditAction{"replay", "rebuild", "import", "resend", "recovery"} {
 		all = append(all, kind+".start", kind+".pause", kind+".resume", kind+".cancel")
 	}

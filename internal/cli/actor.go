@@ -27,9 +27,9 @@ func actorName() string {
 // ReasonFlag is the name of the flag that AddReasonFlag adds.
 const ReasonFlag = "reason"
 
-// AddRefetchFlag adds --refetch.
-func AddRefetchFlag(c *cobra.Command, refetch *bool) {
-	c.Flags().BoolVar(refetch, "refetch", false, "ask the provider's API again for the state behind an event")
+// AddFetchFlag adds --fetch.
+func AddFetchFlag(c *cobra.Command, fetch *bool) {
+	c.Flags().BoolVar(fetch, "fetch", false, "ask the provider's API again for the state behind an event")
 }
 
 // AddReasonFlag adds --reason, which the audit log stores.

@@ -106,7 +106,7 @@ type DeadLetterStore interface {
 type SingleReplayer interface {
 	// Replay starts a run of the unchanged event. Of several concurrent calls, one starts it and the others are refused.
 	Replay(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
-	Refetch(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
+	Fetch(ctx context.Context, id int64, by oversight.Actor) (operation.Replayed, error)
 	// EditAndReplay starts a run of a new event that replaces the dead letter's event.
 	EditAndReplay(ctx context.Context, e operation.Edit, by oversight.Actor) (operation.Replayed, error)
 }

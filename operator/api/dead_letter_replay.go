@@ -29,8 +29,8 @@ func (a *API) singleReplayRoutes() []httpapi.Route {
 type SingleReplay struct {
 	httpapi.Reasoned
 
-	// Refetch asks the provider's API again for the state behind the event.
-	Refetch bool `json:"refetch,omitempty"`
+	// Fetch asks the provider's API again for the state behind the event.
+	Fetch bool `json:"fetch,omitempty"`
 }
 
 func (a *API) replayDeadLetter(c *fiber.Ctx) error {
@@ -45,8 +45,8 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()
 	start := a.SingleReplays.Replay
-	if body.Refetch {
-		start = a.SingleReplays.Refetch
+	if body.Fetch {
+		start = a.SingleReplays.Fetch
 	}
 	started, err := start(ctx, id, httpapi.Actor(c, body.Reason))
 	if err != nil {

@@ -19,9 +19,9 @@ type RebuildRequest struct {
 	All bool `json:"all,omitempty"`
 	// DryRun counts what would change, and changes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Refetch asks the provider's API again for the state behind each event. It requires a provider, and allows neither a kind nor a
+	// Fetch asks the provider's API again for the state behind each event. It requires a provider, and allows neither a kind nor a
 	// dry run.
-	Refetch bool `json:"refetch,omitempty"`
+	Fetch bool `json:"fetch,omitempty"`
 	// Rate is the max number of events read per second.
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=10000,default=200"`
 }
@@ -57,11 +57,11 @@ func (a *API) startRebuild(c *fiber.Ctx) error {
 		return err
 	}
 	wanted := operation.Rebuild{
-		Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun, Refetch: body.Refetch,
+		Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun, Fetch: body.Fetch,
 	}
-	if wanted.Refetch && !wanted.CanRefetch() {
+	if wanted.Fetch && !wanted.CanFetch() {
 		return &httpapi.RefusalError{
-			Code: httpapi.CodeBadField, Field: "refetch", Detail: "it needs a provider, and allows neither a kind nor a dry run",
+			Code: httpapi.CodeBadField, Field: "fetch", Detail: "it needs a provider, and allows neither a kind nor a dry run",
 		}
 	}
 	return httpapi.StartOperation(c, a.Rebuilds, wanted, body.Reason)

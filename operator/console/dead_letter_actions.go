@@ -38,8 +38,8 @@ func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
 		return err
 	}
 	replay := c.API.SingleReplays.Replay
-	if ctx.FormValue("refetch") != "" {
-		replay = c.API.SingleReplays.Refetch
+	if ctx.FormValue("fetch") != "" {
+		replay = c.API.SingleReplays.Fetch
 	}
 	started, err := replay(ctx.UserContext(), id, by)
 	if err != nil {

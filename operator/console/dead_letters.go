@@ -165,8 +165,8 @@ type deadLetterPage struct {
 	Audit    []oversight.AuditEntry
 	// Waiting reports whether it can be replayed or discarded, CanEdit whether its body is text, which a form can hold.
 	Waiting, CanEdit bool
-	// CanRefetch reports whether the definition fetches the state behind events.
-	CanRefetch bool
+	// CanFetch reports whether the definition fetches the state behind events.
+	CanFetch bool
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
 }
@@ -197,7 +197,7 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), false),
 		Links:   c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
 		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && canEdit(d.Body.Raw),
-		CanRefetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
+		CanFetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed: d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}
 	if c.API.Errors != nil {

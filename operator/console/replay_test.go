@@ -60,8 +60,8 @@ func (r *replays) Replay(context.Context, int64, oversight.Actor) (operation.Rep
 	return operation.Replayed{EventID: replayed}, nil
 }
 
-func (r *replays) Refetch(context.Context, int64, oversight.Actor) (operation.Replayed, error) {
-	r.did = append(r.did, "refetch")
+func (r *replays) Fetch(context.Context, int64, oversight.Actor) (operation.Replayed, error) {
+	r.did = append(r.did, "fetch")
 	return operation.Replayed{EventID: replayed}, nil
 }
 
@@ -71,10 +71,10 @@ func TestAReplayMayFetchAgain(t *testing.T) {
 	shown, behind := newDestinations().shown(), &replays{}
 	shown.API.DeadLetters, shown.API.SingleReplays = struct{ api.DeadLetterStore }{}, behind
 	s := startShowing(t, shown, "", true)
-	for _, form := range []url.Values{{}, {"refetch": {"true"}}} {
+	for _, form := range []url.Values{{}, {"fetch": {"true"}}} {
 		status, location, _ := s.send(t, access.RoleOperator, "/console/dead-letters/7/replay", form)
 		require.Equal(t, 303, status)
 		require.Equal(t, "/console/events/"+replayed, location)
 	}
-	require.Equal(t, []string{"replay", "refetch"}, behind.did)
+	require.Equal(t, []string{"replay", "fetch"}, behind.did)
 }

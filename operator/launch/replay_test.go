@@ -131,13 +131,13 @@ func TestAReplayThatFetchesAgain(t *testing.T) {
 	_, err := (&launch.SingleReplays{DeadLetters: d, Runs: d}).Replay(t.Context(), 7, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.False(t, d.dropped)
-	_, err = (&launch.SingleReplays{DeadLetters: d, Runs: d}).Refetch(t.Context(), 7, oversight.Actor{Name: "ada"})
+	_, err = (&launch.SingleReplays{DeadLetters: d, Runs: d}).Fetch(t.Context(), 7, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	require.True(t, d.dropped)
 
 	away := errors.New("unavailable")
 	d = &desk{unavailable: away}
-	_, err = (&launch.SingleReplays{DeadLetters: d, Runs: d}).Refetch(t.Context(), 7, oversight.Actor{Name: "ada"})
+	_, err = (&launch.SingleReplays{DeadLetters: d, Runs: d}).Fetch(t.Context(), 7, oversight.Actor{Name: "ada"})
 	require.ErrorIs(t, err, away)
 	require.Empty(t, d.started)
 	require.Equal(t, []int64{7}, d.given)

@@ -56,8 +56,8 @@ func (s *SingleReplays) Replay(ctx context.Context, id int64, actor oversight.Ac
 	return s.replay(ctx, id, actor, func(event.DeadLetter) error { return nil })
 }
 
-// Refetch is Replay, but asks the provider's API again for the state behind the event.
-func (s *SingleReplays) Refetch(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
+// Fetch is Replay, but asks the provider's API again for the state behind the event.
+func (s *SingleReplays) Fetch(ctx context.Context, id int64, actor oversight.Actor) (operation.Replayed, error) {
 	return s.replay(ctx, id, actor, func(d event.DeadLetter) error { return s.DeadLetters.DropFetched(ctx, d, actor) })
 }
 

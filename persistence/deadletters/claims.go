@@ -60,7 +60,7 @@ UPDATE replays SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $
 func (s *Store) DropFetched(ctx context.Context, d event.DeadLetter, actor oversight.Actor) error {
 	b := &pgx.Batch{}
 	b.Queue(fetches.Remove, []string{d.Receipt.ID})
-	audit.Queue(b, actor.Did(oversight.AuditRefetch, fmt.Sprintf("dead_letter:%d", d.ID), nil))
+	audit.Queue(b, actor.Did(oversight.AuditFetch, fmt.Sprintf("dead_letter:%d", d.ID), nil))
 	return postgres.Failure("drop fetched state", s.db.SendOnly(ctx, b))
 }
 

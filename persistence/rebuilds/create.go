@@ -25,7 +25,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid, $9) ON CONFLICT DO NOTHING`
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
 
-// Create stores a rebuild of the events that match its filter and were accepted by now. It uses ID, Filter, DryRun, Refetch and
+// Create stores a rebuild of the events that match its filter and were accepted by now. It uses ID, Filter, DryRun, Fetch and
 // Rate. While another one has not ended it is refused with an event.Error of class rejected and code "rebuild_runs".
 func (s *Store) Create(ctx context.Context, r operation.Rebuild, by oversight.Actor) (operation.Rebuild, error) {
 	if err := s.create(ctx, r, by); err != nil {
@@ -50,7 +50,7 @@ func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Ac
 	var made int64
 	b = &pgx.Batch{}
 	b.Queue(insertRebuild, r.ID, postgres.Clean(r.Filter.Provider), postgres.Clean(r.Filter.Kind), r.DryRun, r.Rate,
-		postgres.Clean(by.Name), first, last, r.Refetch).Exec(postgres.CountInto(&made))
+		postgres.Clean(by.Name), first, last, r.Fetch).Exec(postgres.CountInto(&made))
 	if err := tx.Send(ctx, b); err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func (s *Store) create(ctx context.Context, r operation.Rebuild, by oversight.Ac
 	}
 	detail, err := json.Marshal(struct {
 		operation.RebuildFilter
-		DryRun  bool `json:"dry_run"`
-		Refetch bool `json:"refetch,omitempty"`
-	}{r.Filter, r.DryRun, r.Refetch})
+		DryRun bool `json:"dry_run"`
+		Fetch  bool `json:"fetch,omitempty"`
+	}{r.Filter, r.DryRun, r.Fetch})
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ type rebuildRow struct {
 }
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
-	err = bulk.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Refetch, &r.Read, &r.Changed,
+	err = bulk.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Fetch, &r.Read, &r.Changed,
 		&r.Unreadable, &r.Skipped, &r.Entities, &r.Problems,
 		&r.CorrectedKeys, &r.SharedKeys, &r.KeyConflicts, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)

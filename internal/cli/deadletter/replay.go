@@ -41,7 +41,7 @@ func replayCommand() *cobra.Command {
 		return o.run(c, a)
 	})
 	addWaitFlag(command, &o.wait)
-	cli.AddRefetchFlag(command, &o.refetch)
+	cli.AddFetchFlag(command, &o.fetch)
 	cli.AddProviderFlags(command, &o.Provider, &o.Source)
 	cli.AddTypeFlag(command, &o.Type)
 	addFailureFlags(command, &o.Class, &o.Code, &o.Step, &o.Rule, &o.Subscription)
@@ -59,7 +59,7 @@ func replayCommand() *cobra.Command {
 type replayOptions struct {
 	api.ReplayRequest
 
-	wait, refetch, dryRun bool
+	wait, fetch, dryRun bool
 }
 
 func (o *replayOptions) run(c *cobra.Command, a *cli.API) error {
@@ -87,8 +87,8 @@ func (o *replayOptions) checkScope(hasID bool) error {
 		return errors.New("use either an ID or a filter, not both")
 	case hasID:
 		return nil
-	case o.wait || o.refetch:
-		return errors.New("--wait and --refetch are for one dead letter: give its ID")
+	case o.wait || o.fetch:
+		return errors.New("--wait and --fetch are for one dead letter: give its ID")
 	case o.All && !o.IsAll():
 		return errors.New("use either --all or a filter, not both")
 	case !o.All && !o.dryRun && o.IsAll():

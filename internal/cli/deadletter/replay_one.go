@@ -23,7 +23,7 @@ func (o *replayOptions) runOne(c *cobra.Command, a *cli.API, name string) error 
 		return err
 	}
 	var started operation.Replayed
-	wanted := api.SingleReplay{Reasoned: o.Reasoned, Refetch: o.refetch}
+	wanted := api.SingleReplay{Reasoned: o.Reasoned, Fetch: o.fetch}
 	if err := a.Change(c.Context(), http.MethodPost, cli.Path("dead-letters", id, "replay"), wanted, &started); err != nil {
 		return err
 	}

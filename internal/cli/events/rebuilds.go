@@ -72,9 +72,9 @@ func filterOfRebuild(f operation.RebuildFilter) string {
 }
 
 func writeRebuild(w io.Writer, r operation.Rebuild) error {
-	var dry, refetch, reached string
-	if r.Refetch {
-		refetch = "yes (the provider's API is asked again)"
+	var dry, fetch, reached string
+	if r.Fetch {
+		fetch = "yes (the provider's API is asked again)"
 	}
 	if r.DryRun {
 		dry = "yes (nothing is changed)"
@@ -87,7 +87,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"state", string(r.State),
 		"filter", filterOfRebuild(r.Filter),
 		"dry run", dry,
-		"refetch", refetch,
+		"fetch", fetch,
 		"rate", cli.RateText(r.Rate),
 		"reached", reached,
 		"events read", cli.Number(r.Read),
@@ -156,17 +156,17 @@ func entityRebuildCommand() *cobra.Command {
 			"definitions, and correct the entities that differ. Changes made by the old definition\n" +
 			"are undone. Events that the current definition can't read are listed and stay\n" +
 			"unchanged. With --dry-run, the command ends with the differences of some entities.\n" +
-			"--refetch is for all events of one --provider, without --kind and --dry-run.",
+			"--fetch is for all events of one --provider, without --kind and --dry-run.",
 		Example: "  holdfast entity rebuild --provider stripe --kind customer --dry-run\n" +
 			"  holdfast entity rebuild --provider stripe --rate 500/s --reason INC-42\n" +
-			"  holdfast entity rebuild --provider gocardless --refetch\n" +
+			"  holdfast entity rebuild --provider gocardless --fetch\n" +
 			"  holdfast entity rebuild --yes --detach      # everything, without waiting\n" +
 			"  holdfast rebuild watch|pause|cancel ID",
 	}, func(c *cobra.Command, a *cli.API, _ []string) error { return o.run(c, a) })
 	cli.AddProviderFlag(command, &o.Provider)
 	cli.AddKindFlag(command, &o.Kind, "")
 	cli.AddRateFlag(command, &o.Rate, "rate", "events to read")
-	cli.AddRefetchFlag(command, &o.Refetch)
+	cli.AddFetchFlag(command, &o.Fetch)
 	cli.AddReasonFlag(command)
 	cli.AddStartFlags(command, &o.DryRun)
 	cli.AddJSONFlag(command)

@@ -18,13 +18,13 @@ import (
 type rebuildIn struct {
 	RebuildStore
 
-	refetch bool
-	ids     []string
-	parsed  map[string]error
+	fetch  bool
+	ids    []string
+	parsed map[string]error
 }
 
 func (s *rebuildIn) Read(_ context.Context, id string) (operation.Rebuild, error) {
-	return operation.Rebuild{Base: operation.Base{ID: id, State: operation.Running}, Refetch: s.refetch}, nil
+	return operation.Rebuild{Base: operation.Base{ID: id, State: operation.Running}, Fetch: s.fetch}, nil
 }
 
 func (s *rebuildIn) Unfetched(context.Context, string, int) (all []event.Record, err error) {
@@ -81,8 +81,8 @@ func TestARebuildFetchesStatesAgain(t *testing.T) {
 	limited := &event.Error{Class: event.ClassTransient, Code: "fetch_rate", RetryAfter: time.Nanosecond}
 	maintenance := &event.Error{Class: event.ClassTransient, Code: "fetch_unavailable", RetryAfter: time.Nanosecond}
 	changed := &event.Error{Class: event.ClassFailed, Code: "fetch_changed"}
-	run := func(refetch bool, fails map[string][]error, ids ...string) (*rebuildIn, *api, error) {
-		store, provider := &rebuildIn{refetch: refetch, ids: ids}, &api{fails: fails}
+	run := func(fetch bool, fails map[string][]error, ids ...string) (*rebuildIn, *api, error) {
+		store, provider := &rebuildIn{fetch: fetch, ids: ids}, &api{fails: fails}
 		all := &Activities{Rebuilds: store, States: provider, Fetcher: provider,
 			Parse: func(event.Receipt, []byte) (event.Parsed, error) { return event.Parsed{}, nil }}
 		_, err := all.rebuildPage(t.Context(), "one", 20)

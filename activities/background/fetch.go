@@ -22,17 +22,17 @@ type StateStore interface {
 	ReplaceFetched(ctx context.Context, eventID string, f event.Fetched) error
 }
 
-// refetched is how many states are fetched between two commits of a rebuild.
-const refetched = 10
+// fetchedAtOnce is how many states are fetched between two commits of a rebuild.
+const fetchedAtOnce = 10
 
 // rebuildPage does a page of a rebuild. If that asks the provider's API again, the states of the page are fetched first. Events
 // whose state can't be fetched stay unchanged, like those that can't be parsed.
 func (a *Activities) rebuildPage(ctx context.Context, id string, n int) (operation.Rebuild, error) {
 	r, err := a.Rebuilds.Read(ctx, id)
 	var failed map[string]error
-	if err == nil && r.Refetch && r.State == operation.Running {
-		n = min(n, refetched)
-		failed, err = a.refetchNext(ctx, id, n)
+	if err == nil && r.Fetch && r.State == operation.Running {
+		n = min(n, fetchedAtOnce)
+		failed, err = a.fetchNext(ctx, id, n)
 	}
 	if err != nil {
 		return r, err
@@ -45,22 +45,22 @@ func (a *Activities) rebuildPage(ctx context.Context, id string, n int) (operati
 	})
 }
 
-// refetchNext fetches the states of the next n events of a rebuild, unless they were fetched since it started. It returns why
+// fetchNext fetches the states of the next n events of a rebuild, unless they were fetched since it started. It returns why
 // some can't be fetched, by event ID.
-func (a *Activities) refetchNext(ctx context.Context, id string, n int) (map[string]error, error) {
+func (a *Activities) fetchNext(ctx context.Context, id string, n int) (map[string]error, error) {
 	events, err := a.Rebuilds.Unfetched(ctx, id, n)
 	failed := map[string]error{}
 	for _, e := range events {
 		if err == nil {
-			failed[e.Receipt.ID], err = a.refetch(ctx, e)
+			failed[e.Receipt.ID], err = a.fetch(ctx, e)
 		}
 	}
 	return failed, err
 }
 
-// refetch gets the states of an event and stores them together. It waits as long as the provider asks. failed is why one of them
+// fetch gets the states of an event and stores them together. It waits as long as the provider asks. failed is why one of them
 // can't be fetched; err is that of an outage.
-func (a *Activities) refetch(ctx context.Context, e event.Record) (failed, err error) {
+func (a *Activities) fetch(ctx context.Context, e event.Record) (failed, err error) {
 	e.Receipt.Fetched = nil
 	for {
 		f, err := a.Fetcher.Fetch(ctx, e.Receipt, e.Body)
