@@ -483,7 +483,7 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("developers have a token but no database", "holdfast/persistence")},
 	{Package: "internal/cli/load", Why: "an event is sent as its provider would send it, whichever process receives it",
-		Ours:      list("internal/word internal/cli internal/config event providers providers/auth"),
+		Ours:      list("internal/word internal/cli internal/config event providers providers/auth providers/reading"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",

@@ -19,6 +19,7 @@ import (
 	"holdfast/internal/word"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 type sendOptions struct {
@@ -188,7 +189,7 @@ func (s *sender) unsigned(id string) (*auth.Request, error) {
 // lacksType reports whether a request has an event whose type the definition doesn't find.
 func (s *sender) lacksType(r *auth.Request) bool {
 	items, err := s.provider.Split(r)
-	return err == nil && slices.ContainsFunc(items, func(item providers.Item) bool { return item.Type == providers.UnknownType })
+	return err == nil && slices.ContainsFunc(items, func(item reading.Item) bool { return item.Type == reading.UnknownType })
 }
 
 func (s *sender) send(ctx context.Context) (sentAnswer, error) {
