@@ -450,10 +450,8 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/sdk/client " +
 			"golang.org/x/term")},
 	{Package: "internal/cli/operate", Why: whyCommand,
-		// archive and providers, for an expunge that folds entities from the archive.
-		Ours: list("persistence/archive event event/operation event/oversight event/retention internal/word " +
-			"internal/buildinfo internal/cli internal/config internal/doctor internal/stores internal/payloadcodec " +
-			"operator/importer operator/access providers activities/reconcile workflows/runs"),
+		Ours: list("activities/reconcile event event/operation event/oversight event/retention internal/word internal/buildinfo " +
+			"internal/cli internal/config internal/doctor internal/stores internal/payloadcodec operator/access operator/api"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/events", Why: whyCommand,

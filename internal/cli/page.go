@@ -18,7 +18,7 @@ import (
 // Page is a command that prints rows of a route, as a table or as the route's JSON. The caller adds filters: see AddFilter.
 type Page[Row any] struct {
 	Short, Example, Route string
-	// Limit is the default page size; 0 if the route has no pages. IsOne: only the first page can be read.
+	// Limit is the default page size; 0 for all rows. IsOne: only the first page can be read.
 	Limit int
 	IsOne bool
 	// Query adds what a filter can't say; nil for nothing.
@@ -96,7 +96,7 @@ func (a *API) readPage(c *cobra.Command, route string, query url.Values, limit i
 		isShort := len(page.Items) < most // a search has reached its limit
 		page.Items = append(all.Items, page.Items...)
 		all = page
-		if all.Next == "" || isShort || len(all.Items) >= limit {
+		if all.Next == "" || limit > 0 && (isShort || len(all.Items) >= limit) {
 			return all, nil
 		}
 		query.Set("cursor", all.Next)

@@ -18,16 +18,10 @@ func AuditCommand() *cobra.Command {
 }
 
 func auditListCommand() *cobra.Command {
-	var query oversight.AuditQuery
-	command := cli.Listing[oversight.AuditEntry, int64]{
-		Short: "List what operators did, newest first",
+	command := cli.Page[oversight.AuditEntry]{
+		Short: "List what operators did, newest first", Route: "/audit", Limit: 50,
 		Example: "  holdfast audit list --since 7d --action dead_letter.discard\n" +
 			"  holdfast audit list --object dead_letter:7 --json | jq '.items[].reason'",
-		Limit: 50, Place: func(e oversight.AuditEntry) int64 { return e.ID },
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *int64) ([]oversight.AuditEntry, error) {
-			query.Limit, query.Before = limit, cli.LastID(after)
-			return t.Store.Audit.AuditLog(c.Context(), query)
-		},
 		Heading: []string{"ID!", "AT/AGE~", "ACTOR", "ROLE+", "ACTION", "OBJECT", "REASON", "DETAIL+"},
 		Cells: func(e oversight.AuditEntry) []string {
 			return []string{
@@ -36,9 +30,9 @@ func auditListCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-	command.Flags().StringVar(&query.Actor, "actor", "", "only actions of this actor")
-	cli.AddChoiceFlag(command, &query.Action, "action", "only this action", oversight.AuditActions())
-	command.Flags().StringVar(&query.Object, "object", "", "only actions on this object, such as dead_letter:7")
-	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddFilter(command, "actor", "actor", "only actions of this actor")
+	cli.AddChoiceFilter(command, "action", "action", "only this action", oversight.AuditActions())
+	cli.AddFilter(command, "object", "object", "only actions on this object, such as dead_letter:7")
+	cli.AddPeriodFilters(command)
 	return command
 }

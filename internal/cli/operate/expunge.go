@@ -1,70 +1,44 @@
 package operate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/event"
-	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
-	"holdfast/internal/stores"
-	"holdfast/operator/importer"
-	"holdfast/persistence/archive"
-	"holdfast/providers"
-	"holdfast/workflows/runs"
+	"holdfast/operator/api"
 )
 
-// expungeEvent begins with Temporal: if it fails half-way, the database still lists the runs, and the command can be repeated.
-func expungeEvent(c *cobra.Command, t *cli.Tools, argument string, dryRun bool, by oversight.Actor) error {
-	if by.Reason == "" && !dryRun {
+func expungeEvent(c *cobra.Command, a *cli.API, argument string, dryRun bool) error {
+	body := api.ExpungeRequest{Reasoned: cli.Reasoned(c), DryRun: dryRun}
+	if body.Reason == "" && !dryRun {
 		return cli.UsageError(c, errors.New("missing --reason \"…\", which the audit log stores"))
 	}
-	id, err := t.FindEvent(c.Context(), argument)
+	id, err := a.FindEvent(c.Context(), argument)
 	if err != nil {
 		return err
 	}
-	plan, archived, err := planExpunge(c, t, id)
-	if err != nil {
+	var done api.ExpungedEvent
+	if err := a.Change(c.Context(), http.MethodPost, cli.Path("events", id, "expunge"), body, &done); err != nil {
 		return err
 	}
 	if dryRun {
-		return printPlan(c, plan)
+		return printPlan(c, done.Expunged)
 	}
-	runs, err := forgetRuns(c.Context(), t, id)
-	if err != nil {
-		return err
-	}
-	gone, err := t.Store.Upkeep.ExpungeWith(c.Context(), archived, id, runs, by)
-	if err != nil {
-		return err
-	}
-	return errors.Join(printExpunged(c, gone), cleanArchive(c, t, gone))
+	return errors.Join(printExpunged(c, done.Expunged), reportArchive(c, done))
 }
 
-// cleanArchive removes the event from the archive's files. The next purge finishes what fails now.
-func cleanArchive(c *cobra.Command, t *cli.Tools, gone retention.Expunged) error {
-	if gone.ArchiveFiles == 0 {
-		return nil
+func reportArchive(c *cobra.Command, done api.ExpungedEvent) error {
+	if done.Problem == "" && done.ArchiveFiles > 0 {
+		fmt.Fprintf(cli.StatusWriter(c), "searched %d file(s) of the archive for it\n", done.ArchiveFiles)
 	}
-	keeper, err := stores.NewArchiveKeeper(t.Cfg, t.Store)
-	switch {
-	case err == nil && keeper == nil:
-		err = errors.New("HOLDFAST_ARCHIVE is not set here")
-	case err == nil:
-		err = keeper.Clean(c.Context())
-	}
-	if err != nil {
-		return fmt.Errorf("it may still be in %d file(s) of the archive until the next successful purge: %w",
-			gone.ArchiveFiles, err)
-	}
-	fmt.Fprintf(cli.StatusWriter(c), "searched %d file(s) of the archive for it\n", gone.ArchiveFiles)
-	return nil
+	return problemOf(done.Problem)
 }
 
 func printExpunged(c *cobra.Command, gone retention.Expunged) error {
@@ -79,67 +53,6 @@ func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 		}
 		return errors.Join(err, writeEntities(w, gone, "was", "is"))
 	})
-}
-
-func forgetRuns(ctx context.Context, t *cli.Tools, id string) (total int, err error) {
-	workflowIDs, err := t.Store.Upkeep.WorkflowsOf(ctx, id)
-	if err != nil && !errors.Is(err, event.ErrNotFound) {
-		return 0, err // not found: its rows are purged, but its effects on entities may remain
-	}
-	slices.Sort(workflowIDs)
-	for _, workflowID := range slices.Compact(workflowIDs) {
-		n, err := runs.Namespace{Client: t.Temporal, Name: t.Cfg.Temporal.Namespace}.Delete(ctx, workflowID)
-		if total += n; err != nil {
-			return total, err
-		}
-	}
-	return total, nil
-}
-
-// planExpunge returns what an expunge would do. It reads the archive only for entities that can't be folded without it.
-func planExpunge(c *cobra.Command, t *cli.Tools, id string) (plan retention.Expunged, of retention.Archived, err error) {
-	if plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), nil, id); err != nil {
-		return plan, nil, err
-	}
-	var refs []event.EntityRef
-	for _, ref := range append(slices.Clone(plan.Incomplete), plan.Collapsed...) {
-		if !slices.Contains(refs, ref) {
-			refs = append(refs, ref)
-		}
-	}
-	keeper, err := stores.NewArchiveKeeper(t.Cfg, t.Store)
-	if keeper == nil || err != nil || len(refs) == 0 {
-		return plan, nil, err
-	}
-	if of, err = readHistory(c, t, keeper, refs); err != nil {
-		return plan, nil, fmt.Errorf("nothing was expunged: read the archive to recompute %d entities: %w",
-			len(refs), err)
-	}
-	plan, err = t.Store.Upkeep.PlanExpunge(c.Context(), of, id)
-	return plan, of, err
-}
-
-// readHistory reads the effects of archived events on entities.
-func readHistory(c *cobra.Command, t *cli.Tools, k *archive.Archiver, refs []event.EntityRef) (retention.Archived, error) {
-	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []event.Entity
-	for _, ref := range refs {
-		e, err := t.Store.Read.Entity(c.Context(), ref)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	in, err := k.Read(c.Context())
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	reader := importer.Reader{Lookup: catalogue.Lookup, Format: importer.FormatJSON}
-	return reader.History(in, all)
 }
 
 func printPlan(c *cobra.Command, plan retention.Expunged) error {

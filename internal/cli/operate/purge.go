@@ -1,26 +1,23 @@
 package operate
 
 import (
-	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/internal/cli"
-	"holdfast/internal/stores"
-	"holdfast/workflows/runs"
+	"holdfast/operator/api"
 )
 
 // PurgeCommand returns `holdfast purge`.
 func PurgeCommand() *cobra.Command {
 	var expunge string
 	var dryRun bool
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "purge",
 		Short: "Remove data past its retention, or one event's content",
 		Long: "Without flags, it runs the scheduled purge now: it removes what is older than\n" +
@@ -34,16 +31,15 @@ func PurgeCommand() *cobra.Command {
 			"incomplete; --dry-run shows which.",
 		Example: "  holdfast purge\n  holdfast purge --expunge stripe:evt_123 --dry-run\n" +
 			"  holdfast purge --expunge stripe:evt_123 --reason 'asked by the customer'",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error {
-			if expunge != "" {
-				return expungeEvent(c, t, expunge, dryRun, cli.ActorOf(c))
-			}
-			if dryRun {
-				return cli.UsageError(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
-			}
-			return purgeExpired(c, t, cli.ActorOf(c))
-		}),
-	}
+	}, func(c *cobra.Command, a *cli.API, _ []string) error {
+		if expunge != "" {
+			return expungeEvent(c, a, expunge, dryRun)
+		}
+		if dryRun {
+			return cli.UsageError(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
+		}
+		return purgeExpired(c, a)
+	})
 	command.Flags().StringVar(&expunge, "expunge", "", "the event to remove: its ID, workflow ID, key or dead letter")
 	cli.AddDryRunFlag(command, &dryRun)
 	cli.AddReasonFlag(command)
@@ -51,30 +47,20 @@ func PurgeCommand() *cobra.Command {
 	return command
 }
 
-func purgeExpired(c *cobra.Command, t *cli.Tools, by oversight.Actor) error {
-	removed := map[retention.Kind]int64{}
-	purger, err := stores.NewPurger(t.Cfg, t.Store)
-	if err != nil {
+func purgeExpired(c *cobra.Command, a *cli.API) error {
+	var done api.Purged
+	if err := a.Change(c.Context(), http.MethodPost, "/purge", cli.Reasoned(c), &done); err != nil {
 		return err
 	}
-	keep := stores.Retention(t.Cfg)
-	if keep[retention.Events] > 0 {
-		ofRuns, err := runs.Namespace{Client: t.Temporal, Name: t.Cfg.Temporal.Namespace}.Retention(c.Context())
-		if err != nil {
-			return err
-		}
-		keep = keep.OutlastingRuns(ofRuns)
+	return errors.Join(problemOf(done.Problem), printPurged(c, done.Removed))
+}
+
+// problemOf returns the error of work that is done except for a part.
+func problemOf(text string) error {
+	if text == "" {
+		return nil
 	}
-	var failed error
-	for _, kind := range retention.All() {
-		before, ok := keep.Until(kind, time.Now())
-		if !ok {
-			continue
-		}
-		n, err := purgeAll(c.Context(), purger, kind, before, by)
-		removed[kind], failed = n, errors.Join(failed, err)
-	}
-	return errors.Join(failed, printPurged(c, removed))
+	return errors.New(cli.Printable(text))
 }
 
 func printPurged(c *cobra.Command, removed map[retention.Kind]int64) error {
@@ -89,15 +75,4 @@ func printPurged(c *cobra.Command, removed map[retention.Kind]int64) error {
 		}
 		return table.Flush()
 	})
-}
-
-func purgeAll(
-	ctx context.Context, purger stores.Purger, kind retention.Kind, before time.Time, by oversight.Actor,
-) (total int64, err error) {
-	for {
-		n, err := purger.PurgeBatchBy(ctx, kind, before, by)
-		if total += n; err != nil || n == 0 {
-			return total, err
-		}
-	}
 }

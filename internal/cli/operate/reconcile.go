@@ -1,10 +1,10 @@
 package operate
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -13,14 +13,14 @@ import (
 
 	"holdfast/activities/reconcile"
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
 	"holdfast/internal/cli"
+	"holdfast/operator/api"
 )
 
 // ReconcileCommand returns `holdfast reconcile`.
 func ReconcileCommand() *cobra.Command {
 	var o reconcileOptions
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "reconcile",
 		Short: "Find and repair what a restore of one store has lost",
 		Long: `Compares the runs in Temporal with the rows in PostgreSQL, since the time of the
@@ -33,8 +33,7 @@ and repeated at any time.`,
 		Example: "  holdfast reconcile --since 2026-11-22T10:00:00Z --dry-run\n" +
 			"  holdfast reconcile --since 3h --yes --reason INC-42\n" +
 			"  holdfast dlq replay --step run --code lost --yes",
-		RunE: cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, t) }),
-	}
+	}, func(c *cobra.Command, a *cli.API, _ []string) error { return o.run(c, a) })
 	cli.AddPeriodFlags(command, &o.since, &o.until)
 	cli.AddDryRunFlag(command, &o.dryRun)
 	cli.AddYesFlag(command, "do not ask")
@@ -48,16 +47,14 @@ type reconcileOptions struct {
 	dryRun       bool
 }
 
-func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
+func (o *reconcileOptions) run(c *cobra.Command, a *cli.API) error {
 	if o.since.IsZero() {
 		return cli.UsageError(c, errors.New("missing --since: use the time of the older backup"))
 	}
 	if o.until.IsZero() {
-		o.until = time.Now().UTC()
+		o.until = time.Now()
 	}
-	letters := t.Store.DeadLetters
-	s := &reconcile.Service{Runs: t.Runs(), Events: letters, Rows: letters, Keys: letters}
-	plan, err := s.Compare(c.Context(), o.since, o.until, true)
+	plan, err := o.compare(c, a, true)
 	if err != nil {
 		return err
 	}
@@ -66,28 +63,22 @@ func (o *reconcileOptions) run(c *cobra.Command, t *cli.Tools) error {
 	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Repairs() == 0, question); !ok {
 		return err
 	}
-	return o.repair(c, t, s, plan)
+	done, err := o.compare(c, a, false)
+	if err != nil {
+		return err
+	}
+	return cli.Print(c, done, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "repaired %d; next, run `holdfast dlq replay` for the new dead letters\n", done.Repairs())
+		return err
+	})
 }
 
-// repair writes the audit entry, with the plan, before it begins: if it is stopped, completed repairs stay.
-func (o *reconcileOptions) repair(c *cobra.Command, t *cli.Tools, s *reconcile.Service, plan reconcile.Comparison) error {
-	detail, err := json.Marshal(plan)
-	if err != nil {
-		return err
-	}
-	if err := t.Store.Audit.Audit(c.Context(), cli.ActorOf(c).Did(oversight.AuditReconcile, "events", detail)); err != nil {
-		return err
-	}
-	done, err := s.Compare(c.Context(), o.since, o.until, false)
-	if cli.WantsJSON(c) {
-		return errors.Join(cli.Print(c, done, nil), err)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "repaired %d; next, run `holdfast dlq replay` for the new dead letters\n",
-		done.Repairs())
-	return err
+func (o *reconcileOptions) compare(c *cobra.Command, a *cli.API, dry bool) (found reconcile.Comparison, err error) {
+	err = a.Change(c.Context(), http.MethodPost, "/reconcile", api.ReconcileRequest{
+		Reasoned: cli.Reasoned(c), Since: o.since.UTC().Format(time.RFC3339Nano), Until: o.until.UTC().Format(time.RFC3339Nano),
+		DryRun: dry,
+	}, &found)
+	return found, err
 }
 
 // whatBecomes describes each kind and its repair.
