@@ -49,6 +49,8 @@ func sample(path string) string {
 		return `{"name":"new","to":"crm","events":{"types":["a"]}}`
 	case path == "/destinations/:name", path == "/subscriptions/:name":
 		return `{"reason":"because"}`
+	case path == "/subscriptions/apply":
+		return `{"subscriptions":{"new":{"to":"crm"}}}`
 	case path == "/reconcile":
 		return `{"since":"3h"}`
 	case path == "/recoveries":

@@ -18,6 +18,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
 	"holdfast/event/feed"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
@@ -171,6 +172,9 @@ func (d document) reflect(value any, inPlace bool) *jsonschema.Schema {
 	}
 	schema := reflector.ReflectFromType(reflect.TypeOf(value))
 	for name, definition := range schema.Definitions {
+		if name == "DeclaredDestination" || name == "DeclaredSubscription" {
+			definition.Required = nil // a declaration has defaults for all fields
+		}
 		d.schemas[name] = d.plain(definition)
 	}
 	schema.Version, schema.Definitions = "", nil
@@ -218,6 +222,8 @@ func schemaName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[feed.Change]():
 		return "FeedChange"
+	case t == reflect.TypeFor[delivery.Destination](), strings.HasSuffix(t.PkgPath(), "/declared"):
+		return "Declared" + name
 	case isList:
 		name = strings.TrimSuffix(strings.TrimSuffix(item[strings.LastIndex(item, ".")+1:], "]"), "View") + name
 	}

@@ -196,3 +196,17 @@ func (s *stub) CancelWaiting(_ context.Context, q delivery.Query, most int64, by
 	s.deliveries = q
 	return min(most, 12), s.changed("cancel waiting", by)
 }
+
+func (s *stub) Destinations(context.Context) ([]delivery.Destination, error) {
+	return []delivery.Destination{someDestination()}, s.call("all destinations")
+}
+
+func (s *stub) MaskHeaders(_ context.Context, d delivery.Destination) (delivery.Destination, error) {
+	return d, s.call("mask headers")
+}
+
+func (s *stub) Subscriptions(context.Context) ([]delivery.Subscription, error) {
+	return []delivery.Subscription{someSubscription()}, s.call("all subscriptions")
+}
+
+func (s *stub) CountOpen(context.Context, int64) (int64, error) { return 412, s.call("count open") }

@@ -16,6 +16,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/admin"
+	"holdfast/delivery/webhook"
 	"holdfast/event"
 	"holdfast/event/feed"
 	"holdfast/event/fold"
@@ -340,6 +341,7 @@ func (s *stub) api() *api.API {
 		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
 		Redactor:   s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
 		Outbound: &deliveryapi.API{
+			Stored: s, CheckSignature: webhook.CheckSignature,
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},
 	}

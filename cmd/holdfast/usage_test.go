@@ -91,7 +91,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"delivery list --status lost":             `want pending, processing, retrying, delivered, failed or canceled`,
 		"resend start x":                          `required flag(s) "since" not set`,
 		"resend plan x --since 1h --until 2h":     `--since must be before --until`,
-		"audit list --since 1h --until 1h0m1s":    `--since must be before --until`,
+		"audit list --since 1h --until 1h0m1s":    `must be later than since`,
 	} {
 		t.Run(line, func(t *testing.T) {
 			out, err := run(t, "", strings.Fields(line)...)

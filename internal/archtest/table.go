@@ -210,6 +210,9 @@ var Table = []Rule{
 		Ours:      list("event event/oversight delivery"),
 		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
 		Never:     slices.Concat(neverStore, neverTemporal)},
+	{Package: "delivery/declared", Why: "a declaration means the same in a file, in the API and in an import, with any store",
+		Ours:  list("delivery event"),
+		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "delivery/admin", Why: whyAction,
 		Ours:      list("event event/oversight delivery providers providers/definition providers/reading"),
 		Libraries: list("github.com/google/uuid"),
@@ -327,11 +330,11 @@ var Table = []Rule{
 		Ours: list("event/oversight internal/word")},
 	{Package: "operator/httpapi", Why: "all handlers parse requests and write errors in the same way",
 		// feed, for its followers' errors.
-		Ours:      list("event event/operation event/oversight internal/word event/feed operator/access"),
+		Ours:      list("delivery/declared event event/operation event/oversight internal/word event/feed operator/access"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/api/deliveryapi", Why: "the API of deliveries uses interfaces, independent of ingress and senders",
-		Ours:      list("delivery delivery/admin event event/operation event/oversight operator/httpapi"),
+		Ours:      list("delivery delivery/admin delivery/declared event event/operation event/oversight operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
@@ -463,9 +466,8 @@ var Table = []Rule{
 		Ours:      list("event event/operation internal/cli operator/api"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid")},
 	{Package: "internal/cli/destination", Why: whyCommand,
-		Ours: list("delivery delivery/admin delivery/webhook event event/operation event/oversight internal/cli " +
-			"internal/stores operator/importer operator/api/deliveryapi operator/httpapi providers " +
-			"providers/definition operator/launch"),
+		Ours: list("delivery delivery/admin delivery/declared event event/operation internal/cli operator/importer " +
+			"operator/api/deliveryapi operator/httpapi providers/definition"),
 		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/importer", Why: whyCommand,

@@ -94,6 +94,7 @@ var routes = map[string]Role{
 	"GET /subscriptions":                        RoleViewer,
 	"GET /subscriptions/:name":                  RoleViewer,
 	"POST /subscriptions":                       RoleIntegrator,
+	"POST /subscriptions/apply":                 RoleIntegrator,
 	"PUT /subscriptions/:name":                  RoleIntegrator,
 	"PATCH /subscriptions/:name":                RoleIntegrator,
 	"DELETE /subscriptions/:name":               RoleIntegrator,

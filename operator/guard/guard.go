@@ -158,14 +158,14 @@ const (
 	editTimeout    = time.Minute
 )
 
-// LimitBody allows large bodies only on routes where an event is edited, tried or checked or a payload is decrypted, and only
+// LimitBody allows large bodies only where an event is edited, tried or checked, a file applied or a payload decrypted, and only
 // for callers who may use them. The server calls it before it reads the body.
 func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	config := fasthttp.RequestConfig{MaxRequestBodySize: g.bodyLimit}
 	uri := header.RequestURI()
 	isDestination := bytes.Contains(uri, []byte("/destinations/"))
 	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try")) ||
-		bytes.HasSuffix(uri, []byte("/check"))
+		bytes.HasSuffix(uri, []byte("/check")) || bytes.HasSuffix(uri, []byte("/apply"))
 	isEdit := bytes.Contains(uri, []byte("/dead-letters/")) && bytes.HasSuffix(uri, []byte("/edit"))
 	if !isLarge && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
 		return config

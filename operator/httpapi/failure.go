@@ -9,6 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/delivery/declared"
 	"holdfast/event"
 	"holdfast/event/feed"
 	"holdfast/event/operation"
@@ -105,6 +106,8 @@ type RefusalError struct {
 	// Decision and Conflict explain why an event is missing: an operator's decision, or the event that has its key.
 	Decision *event.Decision
 	Conflict *event.Conflict
+	// Problems are all mistakes in a declaration.
+	Problems []declared.Problem
 }
 
 func (r *RefusalError) Error() string { return string(r.Code) }
@@ -188,6 +191,7 @@ type Failure struct {
 	KnownFrom time.Time
 	Decision  *event.Decision
 	Conflict  *event.Conflict
+	Problems  []declared.Problem
 }
 
 // FailureOf converts an error for API clients.
@@ -198,7 +202,7 @@ func failureOf(requestID string, err error) Failure {
 	entry := failures[s.Code]
 	return Failure{
 		Status: entry.status, Code: s.Code, Message: entry.message, Field: s.Field, Detail: s.Detail, RequestID: requestID,
-		KnownFrom: s.KnownFrom, Decision: s.Decision, Conflict: s.Conflict,
+		KnownFrom: s.KnownFrom, Decision: s.Decision, Conflict: s.Conflict, Problems: s.Problems,
 	}
 }
 
@@ -235,12 +239,14 @@ type ErrorBody struct {
 	Decision *event.Decision `json:"decision,omitempty"`
 	// Conflict is why a missing event was dropped: another one has its key.
 	Conflict *event.Conflict `json:"conflict,omitempty"`
+	// Problems are all mistakes in a declaration.
+	Problems []declared.Problem `json:"problems,omitempty"`
 }
 
 // Body returns the response.
 func (f Failure) Body() ErrorResponse {
 	return ErrorResponse{ErrorBody{
 		Code: f.Code, Message: f.Message, RequestID: f.RequestID, Field: f.Field, Detail: f.Detail, KnownFrom: f.KnownFrom.UTC(),
-		Decision: f.Decision, Conflict: f.Conflict,
+		Decision: f.Decision, Conflict: f.Conflict, Problems: f.Problems,
 	}}
 }

@@ -1,24 +1,23 @@
 package destination
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"holdfast/delivery/webhook"
-	"holdfast/event"
-	"holdfast/event/oversight"
+	"holdfast/delivery/declared"
 	"holdfast/internal/cli"
+	"holdfast/operator/api/deliveryapi"
 )
 
 func applyCommand() *cobra.Command {
 	var o applyOptions
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create and change destinations and subscriptions from a file",
 		Long: "Create and change destinations and subscriptions so that they match a file. Unchanged\n" +
@@ -28,8 +27,7 @@ func applyCommand() *cobra.Command {
 		Example: "  holdfast subscription apply -f subscriptions.yaml --dry-run\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --reason 'release 42'\n" +
 			"  holdfast subscription apply -f subscriptions.yaml --prune --yes",
-		RunE: withTools(func(c *cobra.Command, t *tools, _ []string) error { return o.run(c, t) }),
-	}
+	}, func(c *cobra.Command, a *cli.API, _ []string) error { return o.run(c, a) })
 	flags := command.Flags()
 	cli.AddFileFlag(command, &o.file, "subscriptions.yaml", "")
 	_ = command.MarkFlagRequired("file")
@@ -46,14 +44,7 @@ type applyOptions struct {
 	dryRun, prune bool
 }
 
-// applied is the executed plan with the new secrets.
-type applied struct {
-	plan
-	DryRun  bool              `json:"dry_run,omitempty"`
-	Secrets map[string]string `json:"secrets,omitempty"`
-}
-
-func (o *applyOptions) run(c *cobra.Command, t *tools) error {
+func (o *applyOptions) run(c *cobra.Command, a *cli.API) error {
 	text, err := cli.ReadBody(c.InOrStdin(), o.file)
 	if err != nil {
 		return err
@@ -62,105 +53,69 @@ func (o *applyOptions) run(c *cobra.Command, t *tools) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", o.file, err)
 	}
-	there, err := readStored(c.Context(), t, f)
+	plan, err := f.apply(c, a, o.prune, true)
 	if err != nil {
-		return err
-	}
-	if err := f.check(there, webhook.CheckSignature); err != nil {
-		return fmt.Errorf("%s:\n%w", o.file, err)
-	}
-	p, err := planOf(f, there, o.prune)
-	if err != nil {
-		return err
-	}
-	p.hide()
-	p.warn(f, there, t.Warnings)
-	if err := countCanceled(c.Context(), t, p, there); err != nil {
-		return err
+		return o.explain(err)
 	}
 	if o.dryRun {
-		return cli.Print(c, applied{plan: p, DryRun: true}, func(w io.Writer) error { return writePlan(w, p) })
+		return cli.Print(c, plan, func(w io.Writer) error { return writePlan(w, plan.Plan) })
 	}
-	if n := p.count(opDelete); n > 0 && !cli.Confirm(c,
-		fmt.Sprintf("Delete %d that the file doesn't name, and cancel %d waiting deliveries?", n, p.canceled())) {
+	if n := plan.Count(declared.Delete); n > 0 && !cli.Confirm(c,
+		fmt.Sprintf("Delete %d that the file doesn't name, and cancel %d waiting deliveries?", n, plan.Canceled())) {
 		return errors.New("nothing was changed (--yes deletes without asking, --dry-run shows what)")
 	}
-	secrets, err := apply(c.Context(), t, f, p, cli.ActorOf(c))
-	return errors.Join(cli.Print(c, applied{plan: p, Secrets: secrets}, func(w io.Writer) error {
-		if err := writePlan(w, p); err != nil {
+	done, err := f.apply(c, a, o.prune, false)
+	if err != nil {
+		return o.explain(err)
+	}
+	return errors.Join(cli.Print(c, done, func(w io.Writer) error {
+		if err := writePlan(w, done.Plan); err != nil {
 			return err
 		}
-		for _, name := range sorted(secrets) {
-			printSecret(w, name, secrets[name])
+		for _, name := range sorted(done.Secrets) {
+			printSecret(w, name, done.Secrets[name])
 		}
 		return nil
-	}), err)
+	}), problemOf(done))
 }
 
-// readStored reads the stored objects. Header values are never read: it also masks those of the file that are already stored, so
-// that both compare as equal.
-func readStored(ctx context.Context, t *tools, f file) (there stored, err error) {
-	for name, d := range f.Destinations {
-		if f.Destinations[name], err = t.Store.Subscriptions.MaskHeaders(ctx, d); err != nil {
-			return there, err
-		}
-	}
-	destinations, err := t.Store.Subscriptions.Destinations(ctx)
-	if err != nil {
-		return there, err
-	}
-	subscriptions, err := t.Store.Subscriptions.Subscriptions(ctx)
-	if err != nil {
-		return there, err
-	}
-	return storedOf(destinations, subscriptions), nil
-}
-
-// countCanceled counts the waiting deliveries of subscriptions to delete.
-func countCanceled(ctx context.Context, t *tools, p plan, there stored) (err error) {
-	for i, c := range p.Changes {
-		if c.Op == opDelete && c.Kind == kindSubscription {
-			if p.Changes[i].Canceled, err = t.Store.Outbox.CountOpen(ctx, there.subscriptions[c.Name].ID); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// apply makes the changes one by one. If one fails, earlier ones stay, and the same file can be applied again. It sets the
-// plan's counts of canceled deliveries.
-func apply(ctx context.Context, t *tools, f file, p plan, by oversight.Actor) (secrets map[string]string, err error) {
-	secrets = map[string]string{}
-	for i := range p.Changes {
-		change := &p.Changes[i]
-		if err := applyOne(ctx, t, f, change, secrets, by); err != nil {
-			return secrets, fmt.Errorf("%s %s %s (earlier changes were made): %w", change.Op, change.Kind, change.Name, err)
-		}
-	}
-	return secrets, nil
-}
-
-func applyOne(ctx context.Context, t *tools, f file, c *change, secrets map[string]string, by oversight.Actor) (err error) {
+// explain adds what is wrong with the file.
+func (o *applyOptions) explain(err error) error {
+	var wrong *mistakesError
 	switch {
-	case c.Op == opDelete && c.Kind == kindSubscription:
-		gone, err := t.Store.Subscriptions.DeleteSubscription(ctx, c.Name, by)
-		c.Canceled = gone.Canceled
-		return err
-	case c.Op == opDelete:
-		if err = t.DeleteDestination(ctx, c.Name, by); errors.Is(err, event.ErrNotFound) {
-			return nil // deleted with its subscription
-		}
-		return err
-	case c.Kind == kindSubscription:
-		_, err = t.Store.Subscriptions.ApplySubscription(ctx, f.Subscriptions[c.Name].Subscription, by)
-		return err
-	}
-	_, secret, err := t.Apply(ctx, f.Destinations[c.Name], f.secrets[c.Name], by)
-	if secret != "" {
-		secrets[c.Name] = secret
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s:\n%w", o.file, err)
+	case o.prune && errors.Is(err, errNothingDeclared):
+		return errors.New("the file is empty, and --prune would delete everything: is it the right file?")
 	}
 	return err
+}
+
+var errNothingDeclared = errors.New("the file is empty")
+
+// mistakesError lists the mistakes of a file.
+type mistakesError struct{ error }
+
+// apply makes the server as the file declares, or only plans it.
+func (f file) apply(c *cobra.Command, a *cli.API, prune, isDryRun bool) (done deliveryapi.Applied, err error) {
+	if prune && len(f.Destinations)+len(f.Subscriptions) == 0 {
+		return done, errNothingDeclared
+	}
+	err = a.Change(c.Context(), http.MethodPost, "/subscriptions/apply", deliveryapi.ApplyRequest{
+		Reasoned: cli.Reasoned(c), State: f.State, Secrets: f.secrets, Prune: prune, DryRun: isDryRun,
+	}, &done)
+	var refused *cli.RefusalError
+	if errors.As(err, &refused) && len(refused.Problems) > 0 {
+		err = &mistakesError{f.problemsOf(refused.Problems)}
+	}
+	return done, err
+}
+
+func problemOf(done deliveryapi.Applied) error {
+	if done.Problem == "" {
+		return nil
+	}
+	return errors.New(cli.Printable(done.Problem))
 }
 
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,10 +1,11 @@
 package destination
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -52,42 +53,34 @@ type createOptions struct {
 	secretStdin                            bool
 }
 
-func (o *createOptions) run(c *cobra.Command, t *tools, name string) error {
+func (o *createOptions) run(c *cobra.Command, a *cli.API, name string) error {
 	s, to, err := o.declare(name)
 	if err != nil {
 		return cli.UsageError(c, err)
 	}
-	if err := mustBeNew(c.Context(), t, s, to); err != nil {
+	if err := mustBeNew(c, a, s, to); err != nil {
 		return err
-	}
-	s.Version = delivery.MustBeNew
-	if to != nil {
-		to.Version = delivery.MustBeNew
 	}
 	secret, err := secretFrom(c, o.secretStdin)
 	if err != nil {
 		return err
 	}
-	by := cli.ActorOf(c)
-	var made deliveryapi.SubscriptionView
+	var target deliveryapi.DestinationView
 	if to != nil {
-		if _, made.Secret, err = t.Apply(c.Context(), *to, secret, by); err != nil {
+		body := deliveryapi.DestinationRequest{Destination: *to, Reasoned: cli.Reasoned(c), Secret: secret}
+		if err := a.Change(c.Context(), http.MethodPost, "/destinations", body, &target); err != nil {
 			return err
 		}
-	} else {
-		there, err := t.Store.Subscriptions.Destination(c.Context(), s.To)
-		if err != nil {
-			return notFound(err, kindDestination, s.To)
-		}
-		to = &there
 	}
-	if made.Subscription, err = t.Store.Subscriptions.ApplySubscription(c.Context(), s, by); err != nil {
+	var made deliveryapi.SubscriptionView
+	body := deliveryapi.SubscriptionRequest{Subscription: s, Reasoned: cli.Reasoned(c)}
+	if err := a.Change(c.Context(), http.MethodPost, "/subscriptions", body, &made); err != nil {
+		if target.Secret != "" {
+			printSecret(cli.StatusWriter(c), target.Name, target.Secret) // no other response has it
+		}
 		return notFound(err, kindDestination, s.To)
 	}
-	if made.Condition, err = t.Store.Subscriptions.Condition(c.Context(), made.DestinationID); err != nil {
-		return err
-	}
-	made.Warnings = t.Warnings(to, &s)
+	made.Secret = target.Secret
 	return cli.Print(c, made, func(w io.Writer) error {
 		fmt.Fprintf(w, "subscription %s goes to %s\n", s.Name, s.To)
 		writeWarnings(w, "", made.Warnings)
@@ -138,16 +131,16 @@ func (o *createOptions) declareForm(s *delivery.Subscription) {
 	}
 }
 
-// mustBeNew refuses names that are taken: to change existing objects, apply a file.
-func mustBeNew(ctx context.Context, t *tools, s delivery.Subscription, to *delivery.Destination) error {
-	if _, err := t.Store.Subscriptions.Subscription(ctx, s.Name); !errors.Is(err, event.ErrNotFound) {
-		return errors.Join(err, fmt.Errorf("subscription %s already exists: holdfast subscription apply changes it", s.Name))
+// mustBeNew refuses names that are taken, before anything is created: to change existing objects, apply a file.
+func mustBeNew(c *cobra.Command, a *cli.API, s delivery.Subscription, to *delivery.Destination) error {
+	if err := a.Read(c.Context(), pathOf(kindSubscription, s.Name), nil, &struct{}{}); !errors.Is(err, event.ErrNotFound) {
+		return cmp.Or(err, fmt.Errorf("subscription %s already exists: holdfast subscription apply changes it", s.Name))
 	}
 	if to == nil {
 		return nil
 	}
-	if _, err := t.Store.Subscriptions.Destination(ctx, to.Name); !errors.Is(err, event.ErrNotFound) {
-		return errors.Join(err, fmt.Errorf("destination %s already exists: use it with --to", to.Name))
+	if err := a.Read(c.Context(), pathOf(kindDestination, to.Name), nil, &struct{}{}); !errors.Is(err, event.ErrNotFound) {
+		return cmp.Or(err, fmt.Errorf("destination %s already exists: use it with --to", to.Name))
 	}
 	return nil
 }

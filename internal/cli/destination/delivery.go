@@ -1,11 +1,11 @@
 package destination
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +14,6 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
-	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/httpapi"
@@ -31,58 +30,47 @@ func DeliveryCommand() *cobra.Command {
 }
 
 func listDeliveriesCommand() *cobra.Command {
-	var query delivery.Query
-	var about, subscription, destination string
 	var all bool
-	command := cli.Listing[delivery.Delivery, delivery.Key]{
-		Short: "List undelivered deliveries, the newest event first",
+	command := cli.Page[deliveryapi.DeliveryView]{
+		Short: "List undelivered deliveries, the newest event first", Route: "/deliveries", Limit: 50,
 		Example: "  holdfast delivery list            # never delivered: to whom, why, when next\n" +
 			"  holdfast delivery list --destination crm --status failed\n" +
 			"  holdfast delivery list --all --event stripe:evt_123",
-		Limit: 50, View: func(d delivery.Delivery) any { return deliveryapi.WholeDelivery(d) },
-		Place: func(d delivery.Delivery) delivery.Key {
-			return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
-		},
-		Read: func(c *cobra.Command, t *cli.Tools, limit int, after *delivery.Key) (page []delivery.Delivery, err error) {
-			query.Limit, query.Before = limit, after
-			if query.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
-				return nil, err
+		Query: func(_ *cobra.Command, query url.Values) error {
+			if !all && !query.Has("status") {
+				query.Set("only", "undelivered")
 			}
-			query.Undelivered = !all && query.Status == ""
-			if query.SubscriptionID, err = subscriptionID(c.Context(), t, subscription); err != nil {
-				return nil, err
-			}
-			query.DestinationID, err = destinationID(c.Context(), t, destination)
-			if err != nil {
-				return nil, err
-			}
-			return t.Store.Outbox.Deliveries(c.Context(), query)
+			return nil
 		},
 		Heading: []string{"EVENT!", "SUBSCRIPTION", "DESTINATION+", "TYPE+", "STATUS", "CODE", "ATTEMPTS+", "BLOCKED BY+", "NEXT~"},
-		Cells: func(d delivery.Delivery) []string {
+		Cells: func(d deliveryapi.DeliveryView) []string {
 			return []string{
 				d.EventID, d.Subscription, d.Destination, strings.TrimSpace(d.Provider + " " + d.Type), string(d.Status), d.Code,
 				strconv.Itoa(d.Attempts), d.Waits, cli.OptionalTimeText(d.DueAt),
 			}
 		},
 	}.Command()
-	cli.AddEventFlag(command, &about, "only its own")
-	command.Flags().StringVar(&subscription, "subscription", "", "only those for this subscription")
-	command.Flags().StringVar(&destination, "destination", "", "only those to this destination")
-	cli.AddChoiceFlag(command, &query.Status, "status", "only those of this status", delivery.Statuses())
+	cli.AddEventFilter(command)
+	cli.AddFilter(command, "subscription", "subscription", "only those for this subscription")
+	cli.AddFilter(command, "destination", "destination", "only those to this destination")
+	cli.AddChoiceFilter(command, "status", "status", "only those of this status", delivery.Statuses())
 	command.Flags().BoolVar(&all, "all", false, "all (also delivered and canceled ones)")
-	cli.AddPeriodFlags(command, &query.Since, &query.Until)
+	cli.AddPeriodFilters(command)
 	return command
 }
 
-func subscriptionID(ctx context.Context, t *cli.Tools, name string) (int64, error) {
-	of := func(s delivery.Subscription) int64 { return s.ID }
-	return resolve(ctx, kindSubscription, name, t.Store.Subscriptions.Subscription, of)
+// deliveryPath returns the route of the delivery that two arguments identify.
+func deliveryPath(c *cobra.Command, a *cli.API, args []string, action ...string) (string, error) {
+	id, err := a.FindEvent(c.Context(), args[0])
+	return cli.Path(append([]string{"deliveries", id, args[1]}, action...)...), err
 }
 
-func destinationID(ctx context.Context, t *cli.Tools, name string) (int64, error) {
-	of := func(d delivery.Destination) int64 { return d.ID }
-	return resolve(ctx, kindDestination, name, t.Store.Subscriptions.Destination, of)
+// noDelivery says that an event has no delivery for a subscription, if that is the error.
+func noDelivery(err error, args []string) error {
+	if errors.Is(err, event.ErrNotFound) {
+		return cli.NotFound("event %s has no delivery for the subscription %s: it did not match, or is not processed yet", args[0], args[1])
+	}
+	return err
 }
 
 func resendDeliveryCommand() *cobra.Command {
@@ -92,7 +80,7 @@ func resendDeliveryCommand() *cobra.Command {
 		Short:   "Send a processed event to a subscription, with a new ID",
 		Example: "  holdfast delivery resend stripe:evt_123 customers-to-crm --reason INC-42",
 	}, func(c *cobra.Command, a *cli.API, args []string) error {
-		id, err := a.FindEvent(c.Context(), args[0])
+		path, err := deliveryPath(c, a, args, "resend")
 		if err != nil {
 			return err
 		}
@@ -102,15 +90,14 @@ func resendDeliveryCommand() *cobra.Command {
 			Missing bool `json:"missing,omitempty"`
 		}{cli.Reasoned(c), isMissing}
 		var resent deliveryapi.Resent
-		err = a.Change(c.Context(), http.MethodPost, cli.Path("deliveries", id, args[1], "resend"), body, &resent)
-		if err != nil {
-			return err
+		if err := a.Change(c.Context(), http.MethodPost, path, body, &resent); err != nil {
+			return notFound(err, kindSubscription, args[1])
 		}
 		what := "is resent"
 		if !resent.Sent {
 			what = "isn't sent: it has one, doesn't match, or isn't processed"
 		}
-		return done(c, resent, "the delivery of %s to %s %s", id, args[1], what)
+		return done(c, resent, "the delivery of %s to %s %s", args[0], args[1], what)
 	})
 	command.Flags().BoolVar(&isMissing, "missing", false, "only if the event matches and has no delivery")
 	cli.AddReasonFlag(command)
@@ -118,35 +105,18 @@ func resendDeliveryCommand() *cobra.Command {
 	return command
 }
 
-// keyOf returns the delivery that two arguments identify.
-func keyOf(ctx context.Context, t *tools, args []string) (k delivery.Key, err error) {
-	if k.EventID, err = t.FindEvent(ctx, args[0]); err != nil {
-		return k, err
-	}
-	k.SubscriptionID, err = subscriptionID(ctx, t.Tools, args[1])
-	return k, err
-}
-
 func showDeliveryCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use:     "show EVENT SUBSCRIPTION",
 		Short:   "Show one delivery: its status, attempts and last response",
 		Example: "  holdfast delivery show stripe:evt_123 customers-to-crm",
-		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
-			k, err := keyOf(c.Context(), t, args)
-			if err != nil {
-				return err
-			}
-			shown, err := (&deliveryapi.API{Deliveries: t.Store.Outbox}).Detail(c.Context(), k, false)
-			if errors.Is(err, event.ErrNotFound) {
-				err = cli.NotFound("event %s has no delivery for this subscription: it did not match, or is not processed yet", k.EventID)
-			}
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, shown, func(w io.Writer) error { return writeDelivery(w, shown) })
-		}),
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		path, err := deliveryPath(c, a, args)
+		if err != nil {
+			return err
+		}
+		return noDelivery(cli.Show(c, a, path, nil, writeDelivery), args)
+	}))
 }
 
 func writeDelivery(w io.Writer, d deliveryapi.DeliveryDetail) error {
@@ -212,32 +182,4 @@ func WriteDeliveries(w io.Writer, all []deliveryapi.DeliveryView) error {
 			cli.OptionalTimeText(d.DueAt), cli.OptionalTimeText(d.DoneAt))
 	}
 	return table.Flush()
-}
-
-type changeDelivery func(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
-
-func changeDeliveryCommand(verb, short, what string, of func(*tools) changeDelivery) *cobra.Command {
-	command := &cobra.Command{
-		Use:     verb + " EVENT SUBSCRIPTION",
-		Short:   short,
-		Example: "  holdfast delivery " + verb + " stripe:evt_123 customers-to-crm --reason INC-42",
-		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error {
-			k, err := keyOf(c.Context(), t, args)
-			if err != nil {
-				return err
-			}
-			d, err := of(t)(c.Context(), k, cli.ActorOf(c))
-			if errors.Is(err, event.ErrNotFound) {
-				return fmt.Errorf("event %s has no such delivery for %s", k.EventID, args[1])
-			}
-			if err != nil {
-				return err
-			}
-			return done(c, deliveryapi.WholeDelivery(d),
-				"the delivery of %s to %s %s: it is %s", d.EventID, d.Subscription, what, d.Status)
-		}),
-	}
-	cli.AddReasonFlag(command)
-	cli.AddJSONFlag(command)
-	return command
 }

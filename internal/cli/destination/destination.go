@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/admin"
+	"holdfast/delivery/declared"
 	"holdfast/event"
 	"holdfast/internal/cli"
 	"holdfast/operator/api/deliveryapi"
@@ -29,25 +32,10 @@ func DestinationCommand() *cobra.Command {
 }
 
 func listDestinationsCommand() *cobra.Command {
-	return cli.Listing[deliveryapi.DestinationView, string]{
-		Short: "List destinations, with their health",
+	return cli.Page[deliveryapi.DestinationView]{
+		Short: "List destinations, with their health", Route: "/destinations",
 		Example: "  holdfast destination list\n" +
 			"  holdfast destination list --json |\n    jq '.items[] | select(.condition.breaker != \"closed\")'",
-		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]deliveryapi.DestinationView, error) {
-			all, err := t.Store.Subscriptions.Destinations(c.Context())
-			if err != nil {
-				return nil, err
-			}
-			how, err := conditionsOf(c, t, all, func(d delivery.Destination) int64 { return d.ID })
-			if err != nil {
-				return nil, err
-			}
-			shown := make([]deliveryapi.DestinationView, 0, len(all))
-			for _, d := range all {
-				shown = append(shown, deliveryapi.DestinationView{Destination: d.Redacted(), Condition: how[d.ID]})
-			}
-			return shown, nil
-		},
 		Heading: []string{"NAME!", "KIND+", "HEALTH", "BREAKER", "WAITING", "RETRYING", "OLDEST~", "NEXT~", "FAILURE"},
 		Cells: func(d deliveryapi.DestinationView) []string {
 			how := d.Condition
@@ -57,17 +45,6 @@ func listDestinationsCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-}
-
-// conditionsOf reads the health of a list's destinations.
-func conditionsOf[T any](
-	c *cobra.Command, t *cli.Tools, all []T, id func(T) int64,
-) (map[int64]delivery.Condition, error) {
-	ids := make([]int64, len(all))
-	for i, one := range all {
-		ids[i] = id(one)
-	}
-	return t.Store.Subscriptions.Conditions(c.Context(), ids)
 }
 
 func kindOf(d delivery.Destination) string {
@@ -80,34 +57,14 @@ func kindOf(d delivery.Destination) string {
 func showDestinationCommand() *cobra.Command {
 	return named(kindDestination, "show", "Show one destination: its settings and its health",
 		"  holdfast destination show crm",
-		func(c *cobra.Command, t *tools, name string) error {
-			shown, err := readDestination(c, t, name)
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, shown, func(w io.Writer) error { return writeDestination(w, shown) })
+		func(c *cobra.Command, a *cli.API, name string) error {
+			return notFound(cli.Show(c, a, pathOf(kindDestination, name), nil, writeDestination), kindDestination, name)
 		})
-}
-
-func readDestination(c *cobra.Command, t *tools, name string) (shown deliveryapi.DestinationView, err error) {
-	ctx := c.Context()
-	if shown.Destination, err = t.Store.Subscriptions.Destination(ctx, name); err != nil {
-		return shown, notFound(err, kindDestination, name)
-	}
-	if shown.Condition, err = t.Store.Subscriptions.Condition(ctx, shown.ID); err != nil {
-		return shown, err
-	}
-	shown.Destination = shown.Shown()
-	secrets, err := t.Store.Subscriptions.SecretsOf(ctx, shown.ID)
-	for _, s := range secrets {
-		shown.Secrets = append(shown.Secrets, deliveryapi.SecretView{Fingerprint: admin.Fingerprint(s), Until: s.Until})
-	}
-	return shown, err
 }
 
 func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
 	var more []string
-	fields, err := fieldsOf(destinationSettings(d.Destination))
+	fields, err := declared.DestinationSettings(d.Destination)
 	if err != nil {
 		return err
 	}
@@ -157,20 +114,16 @@ func stateCommand(kind, verb string, to delivery.DestinationState) *cobra.Comman
 		long = short + ".\nThis changes the destination of the subscription, and so affects every other\nsubscription to it."
 	}
 	command := named(kind, verb, short, "  holdfast "+kind+" "+verb+" crm --reason 'INC-42'",
-		func(c *cobra.Command, t *tools, name string) error {
-			destination, others, err := targetOf(c, t, kind, name)
+		func(c *cobra.Command, a *cli.API, name string) error {
+			_, others, err := targetOf(c, a, kind, name)
 			if err != nil {
 				return err
 			}
-			how, err := t.SetDestinationState(c.Context(), destination, to, cli.ActorOf(c))
-			if err != nil {
-				return notFound(err, kindDestination, destination)
-			}
-			shown, err := readDestination(c, t, destination)
-			if err != nil {
+			var shown deliveryapi.DestinationView
+			if err := change(c, a, http.MethodPost, kind, name, verb, cli.Reasoned(c), &shown); err != nil {
 				return err
 			}
-			return done(c, shown, "destination %s is %s: %s%s", destination, how.State, waits(how), others)
+			return done(c, shown, "destination %s is %s: %s%s", shown.Name, shown.Condition.State, waits(shown.Condition), others)
 		})
 	command.Long = long
 	cli.AddReasonFlag(command)
@@ -190,15 +143,15 @@ func waits(c delivery.Condition) string {
 }
 
 // targetOf returns the destination that a name refers to, and the other subscriptions to it.
-func targetOf(c *cobra.Command, t *tools, kind, name string) (destination, others string, err error) {
+func targetOf(c *cobra.Command, a *cli.API, kind, name string) (destination, others string, err error) {
 	if kind == kindDestination {
 		return name, "", nil
 	}
-	s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
-	if err != nil {
-		return "", "", notFound(err, kindSubscription, name)
+	var s deliveryapi.SubscriptionView
+	if err := read(c, a, kind, name, &s); err != nil {
+		return "", "", err
 	}
-	all, err := t.Store.Subscriptions.Subscriptions(c.Context())
+	all, err := cli.ReadAll[deliveryapi.SubscriptionView](c, a, "/subscriptions", url.Values{})
 	var names []string
 	for _, other := range all {
 		if other.DestinationID == s.DestinationID && other.ID != s.ID {
@@ -226,11 +179,7 @@ func rotateCommand(kind string) *cobra.Command {
 	var given bool
 	command := named(kind, "rotate-secret", "Create a new secret; the old one also signs for a while",
 		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret crm --secret-stdin < secret.txt",
-		func(c *cobra.Command, t *tools, name string) error {
-			destination, _, err := targetOf(c, t, kind, name)
-			if err != nil {
-				return err
-			}
+		func(c *cobra.Command, a *cli.API, name string) error {
 			secret, err := secretFrom(c, given)
 			if err != nil {
 				return err
@@ -239,18 +188,16 @@ func rotateCommand(kind string) *cobra.Command {
 				return cli.UsageError(c,
 					fmt.Errorf("invalid --grace %s: use 0s to %s", event.Duration(grace), event.Duration(admin.MaxGrace)))
 			}
-			made, err := t.Rotate(c.Context(), destination, secret, grace, cli.ActorOf(c))
-			if err != nil {
-				return notFound(err, kindDestination, destination)
-			}
-			shown, err := readDestination(c, t, destination)
-			if err != nil {
+			length := event.Duration(grace)
+			var shown deliveryapi.DestinationView
+			if err := change(c, a, http.MethodPost, kind, name, "rotate-secret", deliveryapi.Rotation{
+				Reasoned: cli.Reasoned(c), Secret: secret, Grace: &length,
+			}, &shown); err != nil {
 				return err
 			}
-			shown.Secret = made
 			return cli.Print(c, shown, func(w io.Writer) error {
-				printSecret(w, destination, made)
-				_, err := fmt.Fprintf(w, "requests are also signed with the previous secret for %s\n", event.Duration(grace))
+				printSecret(w, shown.Name, shown.Secret)
+				_, err := fmt.Fprintf(w, "requests are also signed with the previous secret for %s\n", length)
 				return err
 			})
 		})
@@ -284,9 +231,9 @@ func secretFrom(c *cobra.Command, given bool) (string, error) {
 func deleteDestinationCommand() *cobra.Command {
 	command := named(kindDestination, "delete", "Delete a destination without subscriptions",
 		"  holdfast destination delete crm --reason 'gone'",
-		func(c *cobra.Command, t *tools, name string) error {
-			if err := t.DeleteDestination(c.Context(), name, cli.ActorOf(c)); err != nil {
-				return notFound(err, kindDestination, name)
+		func(c *cobra.Command, a *cli.API, name string) error {
+			if err := change(c, a, http.MethodDelete, kindDestination, name, "", cli.Reasoned(c), nil); err != nil {
+				return err
 			}
 			return done(c, map[string]string{"deleted": name}, "deleted destination %s", name)
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"holdfast/delivery"
+	"holdfast/delivery/declared"
 )
 
 // allErrors returns the first error of every entry; parsing stops at the first one of the file. What only a check finds
@@ -20,7 +21,7 @@ func allErrors(data []byte, first error) (all []error) {
 			case "destinations":
 				into = &delivery.Destination{}
 			case "subscriptions":
-				into = &activeSubscription{}
+				into = &declared.Subscription{}
 			default:
 				return []error{errors.New(yaml.FormatError(placed(first, data), false, true))}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/admin"
+	"holdfast/delivery/declared"
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
 	"holdfast/event"
@@ -28,12 +29,17 @@ func exampleFile(t *testing.T) file {
 	return f
 }
 
+// mistakesIn returns what a check of the file finds.
+func mistakesIn(f file, stored declared.State) error {
+	return f.problemsOf(f.Check(stored, webhook.CheckSignature))
+}
+
 // A file describes the desired state: days are valid durations, subscriptions default to active, and any signature can be
 // declared.
 func TestAFileIsRead(t *testing.T) {
 	t.Parallel()
 	f := exampleFile(t)
-	require.NoError(t, f.check(stored{}, webhook.CheckSignature))
+	require.NoError(t, mistakesIn(f, declared.State{}))
 	crm := f.Destinations["crm"]
 	require.Equal(t, "crm", crm.Name)
 	require.Equal(t, event.Duration(7*24*time.Hour), crm.Keep)
@@ -55,9 +61,9 @@ func TestAFileIsRead(t *testing.T) {
 // An empty file, as a broken template may produce, deletes nothing.
 func TestAnEmptyFilePrunesNothing(t *testing.T) {
 	t.Parallel()
-	_, err := planOf(file{}, stored{}, true)
-	require.ErrorContains(t, err, "the file is empty")
-	_, err = planOf(file{}, stored{}, false)
+	_, err := declared.PlanOf(declared.State{}, declared.State{}, true)
+	require.ErrorIs(t, err, declared.ErrNothingDeclared)
+	_, err = declared.PlanOf(declared.State{}, declared.State{}, false)
 	require.NoError(t, err)
 }
 
@@ -98,8 +104,8 @@ subscriptions:
 	c: {to: known, events: {filter: ".body ="}}
 	`, "\t", "  ")))
 	require.NoError(t, err)
-	there := stored{destinations: map[string]delivery.Destination{"known": {Name: "known", HTTP: &delivery.HTTP{URL: "https://k"}}}}
-	err = f.check(there, webhook.CheckSignature)
+	there := declared.State{Destinations: map[string]delivery.Destination{"known": {Name: "known", HTTP: &delivery.HTTP{URL: "https://k"}}}}
+	err = mistakesIn(f, there)
 	for _, wanted := range []string{
 		"[2:16] destinations.crm: http.url must be a URL with http or https",
 		"[3:46] destinations.own: http.signature",
@@ -119,23 +125,25 @@ func TestAPlan(t *testing.T) {
 	orders.ID, orders.Version, crm.ID = 1, 7, 2
 	crm.Keep, crm.Rate = 0, nil
 	crm.HTTP = &delivery.HTTP{URL: "https://old.example.com", Secrets: "CRM_SECRET", Headers: map[string]string{"X-Tenant": "hunter1"}}
-	settle := f.Subscriptions["settle-order"].Subscription
+	settle := f.Subscriptions["settle-order"]
 	settle.ID, settle.DestinationID = 1, 1
 	settle.Events.Types, settle.Events.Filter = []string{"payment_intent.succeeded"}, ""
-	there := stored{
-		destinations:  map[string]delivery.Destination{"orders": orders, "crm": crm, "gone": {Name: "gone"}},
-		subscriptions: map[string]delivery.Subscription{"settle-order": settle, "gone": {Name: "gone", To: "gone"}},
+	there := declared.State{
+		Destinations: map[string]delivery.Destination{"orders": orders, "crm": crm, "gone": {Name: "gone"}},
+		Subscriptions: map[string]declared.Subscription{
+			"settle-order": settle, "gone": {Subscription: delivery.Subscription{Name: "gone", To: "gone"}},
+		},
 	}
 	for name, prune := range map[string]bool{"plan": false, "prune": true} {
-		p, err := planOf(f, there, prune)
+		p, err := declared.PlanOf(f.State, there, prune)
 		require.NoError(t, err)
-		p.hide()
+		p.Hide()
 		for i, c := range p.Changes {
-			if c.Op == opDelete && c.Kind == kindSubscription {
+			if c.Op == declared.Delete && c.Kind == declared.KindSubscription {
 				p.Changes[i].Canceled = 412
 			}
 		}
-		p.warn(f, there, (&admin.Service{
+		p.Warn(f.State, there, (&admin.Service{
 			CheckAddress: webhook.CheckAddress(nil), CheckFiles: webhook.CheckFiles(""),
 			Providers: func() []string { return []string{"github"} }, Reserved: handoff.Reserved{}.Conflicts,
 		}).Warnings)
@@ -148,8 +156,8 @@ func TestAPlan(t *testing.T) {
 		require.NotContains(t, string(asJSON), "hunter")
 	}
 
-	same, err := planOf(f, stored{
-		destinations: f.Destinations, subscriptions: map[string]delivery.Subscription{"settle-order": f.Subscriptions["settle-order"].Subscription},
+	same, err := declared.PlanOf(f.State, declared.State{
+		Destinations: f.Destinations, Subscriptions: map[string]declared.Subscription{"settle-order": f.Subscriptions["settle-order"]},
 	}, true)
 	require.NoError(t, err)
 	require.Equal(t, 4, same.Same)
@@ -169,13 +177,13 @@ subscriptions:
   c: {to: there, signal: {workflow_id: '"order:" + .body.id', signal_name: paid}}
 `))
 	require.NoError(t, err)
-	there := stored{destinations: map[string]delivery.Destination{
+	there := declared.State{Destinations: map[string]delivery.Destination{
 		"there": {Name: "there", Temporal: &delivery.Temporal{TaskQueue: "events"}},
 	}}
-	require.NoError(t, f.check(there, webhook.CheckSignature))
-	p, err := planOf(f, there, false)
+	require.NoError(t, mistakesIn(f, there))
+	p, err := declared.PlanOf(f.State, there, false)
 	require.NoError(t, err)
-	p.warn(f, there, (&admin.Service{Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{
+	p.Warn(f.State, there, (&admin.Service{Providers: func() []string { return []string{"stripe"} }, Reserved: handoff.Reserved{
 		TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: func() []string { return []string{"stripe"} },
 	}.Conflicts}).Warnings)
 	warned := map[string][]string{}

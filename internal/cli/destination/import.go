@@ -9,57 +9,44 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/delivery"
-	"holdfast/delivery/webhook"
+	"holdfast/delivery/declared"
 	"holdfast/internal/cli"
 	"holdfast/operator/importer"
 )
 
 // ApplyImported creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a
 // notion of destinations. Existing equal ones stay unchanged. A dry run only shows what would change.
-func ApplyImported(c *cobra.Command, t *cli.Tools, all []importer.Subscription, isDryRun bool) error {
+func ApplyImported(c *cobra.Command, a *cli.API, all []importer.Subscription, isDryRun bool) error {
 	if len(all) == 0 {
 		return nil
 	}
-	desk, err := newTools(t)
-	if err != nil {
-		return err
-	}
-	defer desk.Close()
 	f, err := fileOfImported(all)
 	if err != nil {
 		return err
 	}
-	there, err := readStored(c.Context(), desk, f)
-	if err != nil {
-		return err
-	}
-	if err := f.check(there, webhook.CheckSignature); err != nil {
+	done, err := f.apply(c, a, false, isDryRun)
+	var wrong *mistakesError
+	if errors.As(err, &wrong) {
 		return fmt.Errorf("subscriptions are invalid; nothing was changed:\n%w", err)
 	}
-	p, err := planOf(f, there, false)
 	if err != nil {
 		return err
 	}
-	p.hide()
-	p.warn(f, there, desk.Warnings)
-	p.Left = nil // not requested
-	if err := writePlan(cli.StatusWriter(c), p); err != nil || isDryRun {
+	done.Left = nil // not requested
+	if err := writePlan(cli.StatusWriter(c), done.Plan); err != nil {
 		return err
 	}
-	made, err := apply(c.Context(), desk, f, p, cli.ActorOf(c))
-	for _, name := range sorted(made) {
+	for _, name := range sorted(done.Secrets) {
 		if f.secrets[name] == "" {
-			printSecret(cli.StatusWriter(c), name, made[name])
+			printSecret(cli.StatusWriter(c), name, done.Secrets[name])
 		}
 	}
-	return err
+	return problemOf(done)
 }
 
 // fileOfImported returns the equivalent of subscriptions.yaml.
 func fileOfImported(all []importer.Subscription) (file, error) {
-	f := file{
-		Destinations: map[string]delivery.Destination{}, Subscriptions: map[string]activeSubscription{}, secrets: map[string]string{},
-	}
+	f := file{State: declared.Stored(nil, nil), secrets: map[string]string{}}
 	var errs []error
 	for _, s := range all {
 		if _, twice := f.Destinations[s.Name]; twice {
@@ -81,7 +68,7 @@ func fileOfImported(all []importer.Subscription) (file, error) {
 		}
 		of := delivery.Subscription{Name: s.Name, To: s.Name, Active: s.Active}
 		of.Events.Types, of.Events.Providers = s.EventTypes, s.Providers
-		f.Destinations[s.Name], f.Subscriptions[s.Name] = to, activeSubscription{of}
+		f.Destinations[s.Name], f.Subscriptions[s.Name] = to, declared.Subscription{Subscription: of}
 		f.secrets[s.Name] = s.Secret
 	}
 	return f, errors.Join(errs...)

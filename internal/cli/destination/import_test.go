@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
-	"holdfast/delivery/webhook"
+	"holdfast/delivery/declared"
 	"holdfast/operator/importer"
 )
 
@@ -23,18 +23,19 @@ func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 	}
 	f, err := fileOfImported([]importer.Subscription{old})
 	require.NoError(t, err)
-	require.NoError(t, f.check(stored{}, webhook.CheckSignature))
+	require.NoError(t, mistakesIn(f, declared.State{}))
 	require.Equal(t, "a secret of theirs", f.secrets["crm"])
 	to := f.Destinations["crm"]
 	require.Equal(t, &delivery.Rate{Requests: 50, Per: to.Rate.Per}, to.Rate)
-	p, err := planOf(f, stored{}, false)
+	p, err := declared.PlanOf(f.State, declared.State{}, false)
 	require.NoError(t, err)
-	require.Equal(t, 2, p.count(opCreate))
+	require.Equal(t, 2, p.Count(declared.Create))
 	shown, err := json.Marshal(p)
 	require.NoError(t, err)
 	require.NotContains(t, string(shown), "a secret of theirs")
 
-	again, err := planOf(f, storedOf([]delivery.Destination{to}, []delivery.Subscription{f.Subscriptions["crm"].Subscription}), false)
+	again, err := declared.PlanOf(
+		f.State, declared.Stored([]delivery.Destination{to}, []delivery.Subscription{f.Subscriptions["crm"].Subscription}), false)
 	require.NoError(t, err)
 	require.Empty(t, again.Changes)
 
@@ -42,7 +43,7 @@ func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 	wrong.Line, wrong.Name, wrong.Signature = 2, "erp", json.RawMessage(`{"hmac":{}}`)
 	f, err = fileOfImported([]importer.Subscription{old, wrong})
 	require.NoError(t, err)
-	require.Error(t, f.check(stored{}, webhook.CheckSignature))
+	require.Error(t, mistakesIn(f, declared.State{}))
 	_, err = fileOfImported([]importer.Subscription{old, old})
 	require.ErrorContains(t, err, "line 1: name: another subscription has it")
 }

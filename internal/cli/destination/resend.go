@@ -3,14 +3,14 @@ package destination
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"holdfast/delivery"
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/operator/launch"
+	"holdfast/operator/api/deliveryapi"
 )
 
 // ResendCommand returns `holdfast resend`.
@@ -21,10 +21,9 @@ func ResendCommand() *cobra.Command {
 		append(resends().Commands(), planResendCommand(), startResendCommand())...)
 }
 
-func resends() cli.Operations[operation.Resend] {
-	return cli.Operations[operation.Resend]{
+func resends() cli.Runs[operation.Resend] {
+	return cli.Runs[operation.Resend]{
 		Kind:    operation.KindResend,
-		Of:      func(t *cli.Tools) *launch.Operations[operation.Resend] { return &t.Resends().Operations },
 		Heading: []string{"SUBSCRIPTION", "SINCE+", "UNTIL+", "READ", "QUEUED"},
 		Cells: func(r operation.Resend) []string {
 			return []string{
@@ -98,24 +97,28 @@ func startResendCommand() *cobra.Command {
 	return command
 }
 
-func (o *resendOptions) run(c *cobra.Command, t *tools, name string) error {
-	s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
-	if err != nil {
-		return notFound(err, kindSubscription, name)
-	}
+func (o *resendOptions) run(c *cobra.Command, a *cli.API, name string) error {
 	if o.until.IsZero() {
 		o.until = time.Now()
 	}
-	plan, err := t.Tools.Resends().Plan(c.Context(), s.Name, o.since, o.until)
-	if err != nil {
-		return err
+	body := deliveryapi.ResendRequest{
+		Reasoned: cli.Reasoned(c), Subscription: name, Since: o.since, Until: o.until, Everything: o.everything, Imported: o.imported,
+		Rate: o.rate,
+	}
+	var plan operation.ResendPlan
+	if err := a.Change(c.Context(), http.MethodPost, "/resends/plan", body, &plan); err != nil {
+		return notFound(err, kindSubscription, name)
 	}
 	shown := func(w io.Writer) error { return o.writePlan(w, plan) }
-	question := fmt.Sprintf("Send %d events to %s?", o.queues(plan), s.Name)
+	question := fmt.Sprintf("Send %d events to %s?", o.queues(plan), name)
 	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || o.queues(plan) == 0, question); !ok {
 		return err
 	}
-	return o.start(c, t, s)
+	r, err := resends().Start(c, a, body)
+	if r.ID == "" {
+		return err
+	}
+	return cli.Report(c, r, nil, err)
 }
 
 // queues returns how many deliveries a plan makes.
@@ -147,15 +150,4 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 		"to be sent", cli.Number(o.queues(p)),
 		"takes", takes.String()+" or more, at "+cli.RateText(o.rate),
 	)
-}
-
-func (o *resendOptions) start(c *cobra.Command, t *tools, s delivery.Subscription) error {
-	r, err := resends().Start(c, t.Tools, operation.Resend{
-		Base: operation.New(o.rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: o.everything, Imported: o.imported,
-		Since: o.since, Until: o.until,
-	})
-	if r.ID == "" {
-		return err
-	}
-	return cli.Report(c, r, nil, err)
 }

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"holdfast/delivery"
-	"holdfast/delivery/admin"
+	"holdfast/delivery/declared"
 	"holdfast/internal/cli"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/httpapi"
@@ -28,19 +29,9 @@ func SubscriptionCommand() *cobra.Command {
 }
 
 func listSubscriptionsCommand() *cobra.Command {
-	return cli.Listing[deliveryapi.SubscriptionView, string]{
-		Short: "List subscriptions, with the health of their destinations", Example: "  holdfast subscription list",
-		Read: func(c *cobra.Command, t *cli.Tools, _ int, _ *string) ([]deliveryapi.SubscriptionView, error) {
-			all, err := t.Store.Subscriptions.Subscriptions(c.Context())
-			if err != nil {
-				return nil, err
-			}
-			how, err := conditionsOf(c, t, all, func(s delivery.Subscription) int64 { return s.DestinationID })
-			if err != nil {
-				return nil, err
-			}
-			return viewsOf(c, t, all, how)
-		},
+	return cli.Page[deliveryapi.SubscriptionView]{
+		Short: "List subscriptions, with the health of their destinations", Route: "/subscriptions",
+		Example: "  holdfast subscription list",
 		Heading: []string{
 			"NAME!", "TO!", "URL+", "RATE/S", "FORM+", "ACTIVE", "STATE", "BREAKER", "PROVIDERS", "TYPES", "FILTER+",
 		},
@@ -53,25 +44,6 @@ func listSubscriptionsCommand() *cobra.Command {
 			}
 		},
 	}.Command()
-}
-
-// viewsOf adds each subscription's endpoint, rate limit and health.
-func viewsOf(
-	c *cobra.Command, t *cli.Tools, all []delivery.Subscription, how map[int64]delivery.Condition,
-) ([]deliveryapi.SubscriptionView, error) {
-	ids := make([]int64, len(all))
-	for i, s := range all {
-		ids[i] = s.DestinationID
-	}
-	to, err := t.Store.Subscriptions.DestinationsOf(c.Context(), ids)
-	if err != nil {
-		return nil, err
-	}
-	shown := make([]deliveryapi.SubscriptionView, 0, len(all))
-	for _, s := range all {
-		shown = append(shown, deliveryapi.ViewSubscription(s, to[s.DestinationID].Redacted(), how[s.DestinationID]))
-	}
-	return shown, nil
 }
 
 func rateText(perSecond float64) string {
@@ -99,27 +71,13 @@ func formOf(s delivery.Subscription) string {
 func showSubscriptionCommand() *cobra.Command {
 	return named(kindSubscription, "show", "Show one subscription, with its destination's health",
 		"  holdfast subscription show customers-to-crm",
-		func(c *cobra.Command, t *tools, name string) error {
-			s, err := t.Store.Subscriptions.Subscription(c.Context(), name)
-			if err != nil {
-				return notFound(err, kindSubscription, name)
-			}
-			to, err := t.Store.Subscriptions.Destination(c.Context(), s.To)
-			if err != nil {
-				return err
-			}
-			how, err := t.Store.Subscriptions.Condition(c.Context(), s.DestinationID)
-			if err != nil {
-				return err
-			}
-			return cli.Print(c, deliveryapi.ViewSubscription(s, to.Redacted(), how), func(w io.Writer) error {
-				return writeSubscription(w, s, how)
-			})
+		func(c *cobra.Command, a *cli.API, name string) error {
+			return notFound(cli.Show(c, a, pathOf(kindSubscription, name), nil, writeSubscription), kindSubscription, name)
 		})
 }
 
-func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condition) error {
-	fields, err := fieldsOf(subscriptionSettings(s))
+func writeSubscription(w io.Writer, s deliveryapi.SubscriptionView) error {
+	fields, err := declared.SubscriptionSettings(s.Subscription)
 	if err != nil {
 		return err
 	}
@@ -127,16 +85,16 @@ func writeSubscription(w io.Writer, s delivery.Subscription, how delivery.Condit
 	for _, f := range sorted(fields) {
 		lines = append(lines, f, string(fields[f]))
 	}
-	return cli.WriteFields(w, append(lines, conditionFields(how)...)...)
+	return cli.WriteFields(w, append(lines, conditionFields(s.Condition)...)...)
 }
 
 func deleteSubscriptionCommand() *cobra.Command {
 	command := named(kindSubscription, "delete", "Delete a subscription, and a destination with its name",
 		"  holdfast subscription delete customers-to-crm --reason 'gone'",
-		func(c *cobra.Command, t *tools, name string) error {
-			gone, err := t.Store.Subscriptions.DeleteSubscription(c.Context(), name, cli.ActorOf(c))
-			if err != nil {
-				return notFound(err, kindSubscription, name)
+		func(c *cobra.Command, a *cli.API, name string) error {
+			var gone delivery.Removed
+			if err := change(c, a, http.MethodDelete, kindSubscription, name, "", cli.Reasoned(c), &gone); err != nil {
+				return err
 			}
 			its := ""
 			if gone.Destination != "" {
@@ -154,23 +112,22 @@ func deleteSubscriptionCommand() *cobra.Command {
 }
 
 func testCommand() *cobra.Command {
-	var which admin.Choice
 	var about, sample string
 	command := named(kindSubscription, "test", "Send one event now, and show the response",
 		"  holdfast subscription test customers-to-crm\n"+
 			"  holdfast subscription test customers-to-crm --event stripe:evt_123\n"+
 			"  holdfast subscription test customers-to-crm --sample stripe:customer.updated",
-		func(c *cobra.Command, t *tools, name string) (err error) {
-			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+		func(c *cobra.Command, a *cli.API, name string) (err error) {
+			body := deliveryapi.TrialRequest{Reasoned: cli.Reasoned(c)}
+			if body.EventID, err = namedEvent(c, a, about); err != nil {
 				return err
 			}
-			which.Provider, which.Type, _ = strings.Cut(sample, ":")
-			tried, err := t.Trials.Try(c.Context(), name, which, cli.ActorOf(c))
-			if err != nil {
-				return notFound(err, kindSubscription, name)
+			body.Provider, body.Type, _ = strings.Cut(sample, ":")
+			var tried deliveryapi.TrialView
+			if err := change(c, a, http.MethodPost, kindSubscription, name, "test", body, &tried); err != nil {
+				return err
 			}
-			shown := deliveryapi.ViewTrial(tried)
-			if err := cli.Print(c, shown, func(w io.Writer) error { return writeTrial(w, shown) }); err != nil {
+			if err := cli.Print(c, tried, func(w io.Writer) error { return writeTrial(w, tried) }); err != nil {
 				return err
 			}
 			if !tried.OK {
@@ -214,30 +171,29 @@ func writeTrial(w io.Writer, t deliveryapi.TrialView) error {
 }
 
 func checkCommand() *cobra.Command {
-	var which admin.Choice
-	var about, file string
+	var about, file, sender string
 	command := named(kindSubscription, "check", "Check a subscription for errors, and send nothing",
 		"  holdfast subscription check settle-order\n"+
 			"  holdfast subscription check settle-order --file order.json --sender events\n"+
 			"  holdfast subscription check settle-order --event stripe:evt_123",
-		func(c *cobra.Command, t *tools, name string) (err error) {
-			if which.EventID, err = t.FindFiltered(c.Context(), about); err != nil {
+		func(c *cobra.Command, a *cli.API, name string) (err error) {
+			body := deliveryapi.CheckRequest{Provider: sender}
+			if body.EventID, err = namedEvent(c, a, about); err != nil {
 				return err
 			}
 			if file != "" {
-				if which.Body, err = cli.ReadBody(c.InOrStdin(), file); err != nil {
+				if body.BodyBase64, err = cli.ReadBody(c.InOrStdin(), file); err != nil {
 					return err
 				}
 			}
-			found, err := t.Trials.Check(c.Context(), name, which)
-			if err != nil {
-				return notFound(err, kindSubscription, name)
-			}
-			if err := cli.Print(c, httpapi.List[delivery.Finding]{Items: append([]delivery.Finding{}, found...)},
-				func(w io.Writer) error { return writeFindings(w, found) }); err != nil {
+			var found httpapi.List[delivery.Finding]
+			if err := change(c, a, http.MethodPost, kindSubscription, name, "check", body, &found); err != nil {
 				return err
 			}
-			for _, f := range found {
+			if err := cli.Print(c, found, func(w io.Writer) error { return writeFindings(w, found.Items) }); err != nil {
+				return err
+			}
+			for _, f := range found.Items {
 				if !f.OK {
 					return fmt.Errorf("subscription %s has errors: see the lines marked BAD", name)
 				}
@@ -249,7 +205,7 @@ func checkCommand() *cobra.Command {
 		"Your own types have no samples: give an event with --file or --event instead."
 	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
 	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
-	command.Flags().StringVar(&which.Provider, "sender", "", "the provider of --file; the subscription's, if it names one")
+	command.Flags().StringVar(&sender, "sender", "", "the provider of --file; the subscription's, if it names one")
 	command.MarkFlagsMutuallyExclusive("event", "file")
 	return command
 }

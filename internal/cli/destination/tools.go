@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,45 +8,33 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"holdfast/delivery/admin"
 	"holdfast/event"
 	"holdfast/internal/cli"
-	"holdfast/internal/stores"
-	"holdfast/providers"
 )
 
-// tools adds the desk to the tools of all commands.
-type tools struct {
-	*cli.Tools
-	*stores.DeliveryAdmin
-}
-
-func withTools(run func(*cobra.Command, *tools, []string) error) func(*cobra.Command, []string) error {
-	return cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error {
-		all, err := newTools(t)
-		if err != nil {
-			return err
-		}
-		defer all.Close()
-		return run(c, all, args)
-	})
-}
-
-func newTools(t *cli.Tools) (*tools, error) {
-	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
-	if err != nil {
-		return nil, err
-	}
-	samples := admin.Samples{Names: catalogue.Names, Lookup: catalogue.Lookup}
-	return &tools{Tools: t, DeliveryAdmin: stores.NewDeliveryAdmin(t.Cfg, t.Store, t.Temporal, samples)}, nil
-}
-
 // named returns a command about the object that its argument names.
-func named(kind, verb, short, example string, run func(*cobra.Command, *tools, string) error) *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+func named(kind, verb, short, example string, run func(*cobra.Command, *cli.API, string) error) *cobra.Command {
+	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use: verb + " " + strings.ToUpper(kind), Short: short, Example: example, Args: cobra.ExactArgs(1),
-		RunE: withTools(func(c *cobra.Command, t *tools, args []string) error { return run(c, t, args[0]) }),
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error { return run(c, a, args[0]) }))
+}
+
+// pathOf returns the route of an object, or of an action on it.
+func pathOf(kind, name string, action ...string) string {
+	return cli.Path(append([]string{kind + "s", name}, action...)...)
+}
+
+// read and change call the route of an object; the error of one that doesn't exist names it.
+func read(c *cobra.Command, a *cli.API, kind, name string, into any) error {
+	return notFound(a.Read(c.Context(), pathOf(kind, name), nil, into), kind, name)
+}
+
+func change(c *cobra.Command, a *cli.API, method, kind, name, action string, body, into any) error {
+	path := pathOf(kind, name)
+	if action != "" {
+		path = pathOf(kind, name, action)
+	}
+	return notFound(a.Change(c.Context(), method, path, body, into), kind, name)
 }
 
 // done confirms an action, or prints the value as JSON.
@@ -72,24 +59,18 @@ func writeWarnings(w io.Writer, indent string, warnings []string) {
 	}
 }
 
-// notFound replaces a store's error by one that says that no object has this name.
+// notFound replaces an error that no object has this name.
 func notFound(err error, kind, name string) error {
 	if errors.Is(err, event.ErrNotFound) {
-		return fmt.Errorf("there is no %s %q: holdfast %s list", kind, name, kind)
+		return cli.NotFound("there is no %s %q: holdfast %s list", kind, name, kind)
 	}
 	return err
 }
 
-// resolve returns the object of a name; nothing for "".
-func resolve[T any](
-	ctx context.Context, kind, name string, read func(context.Context, string) (T, error), idOf func(T) int64,
-) (int64, error) {
-	if name == "" {
-		return 0, nil
+// namedEvent returns the ID of the event that a flag names; "" for "".
+func namedEvent(c *cobra.Command, a *cli.API, text string) (string, error) {
+	if text == "" {
+		return "", nil
 	}
-	found, err := read(ctx, name)
-	if err != nil {
-		return 0, notFound(err, kind, name)
-	}
-	return idOf(found), nil
+	return a.FindEvent(c.Context(), text)
 }

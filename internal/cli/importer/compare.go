@@ -19,7 +19,7 @@ import (
 // CompareCommand returns `holdfast compare`.
 func CompareCommand() *cobra.Command {
 	var o compareOptions
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "compare FILE",
 		Short: "Compare another system's data with this installation",
 		Long: "Compare another system's data, in the format of `holdfast import`, with this\n" +
@@ -32,8 +32,9 @@ func CompareCommand() *cobra.Command {
 			"  psql … | holdfast compare - --json > differences.ndjson",
 		Args:    cobra.ExactArgs(1),
 		GroupID: cli.GroupOperate,
-		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
-	}
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		return cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, a, t, args[0]) })(c, args)
+	})
 	o.addFlags(command)
 	cli.AddJSONFlag(command)
 	return command
@@ -41,7 +42,7 @@ func CompareCommand() *cobra.Command {
 
 type compareOptions struct{ source }
 
-func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
+func (o *compareOptions) run(c *cobra.Command, a *cli.API, t *cli.Tools, file string) error {
 	list := differences{out: bufio.NewWriter(c.OutOrStdout()), isJSON: cli.WantsJSON(c)}
 	with := importer.Comparison{Store: t.Store.Imports, Differs: list.add}
 	r := &reading{store: t.Store.Imports, page: func(ctx context.Context, items []operation.ImportItem) error {
@@ -57,7 +58,7 @@ func (o *compareOptions) run(c *cobra.Command, t *cli.Tools, file string) error 
 	if err := writeCountsOf(cli.StatusWriter(c), with.Counts, looked); err != nil {
 		return err
 	}
-	if err := destination.ApplyImported(c, t, r.subscriptions, true); err != nil {
+	if err := destination.ApplyImported(c, a, r.subscriptions, true); err != nil {
 		return err
 	}
 	switch {

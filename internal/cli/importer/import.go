@@ -21,7 +21,7 @@ import (
 // ImportCommand returns `holdfast import`.
 func ImportCommand() *cobra.Command {
 	o := importOptions{rate: operation.KindImport.Rates().Default}
-	command := &cobra.Command{
+	command := cli.WithAPI(&cobra.Command{
 		Use:   "import FILE",
 		Short: "Import another system's data",
 		Long: "Import another system's data: keys, events, dead letters, entities and subscriptions.\n" +
@@ -40,8 +40,9 @@ func ImportCommand() *cobra.Command {
 			"  holdfast import watch|pause|resume|cancel ID",
 		Args:    cobra.ExactArgs(1),
 		GroupID: cli.GroupOperate,
-		RunE:    cli.WithTools(func(c *cobra.Command, t *cli.Tools, args []string) error { return o.run(c, t, args[0]) }),
-	}
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		return cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, a, t, args[0]) })(c, args)
+	})
 	o.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
 	cli.Alias(command, "skip-mistakes", "skip-invalid")
@@ -129,7 +130,7 @@ type importOptions struct {
 	dryRun, skip bool
 }
 
-func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
+func (o *importOptions) run(c *cobra.Command, a *cli.API, t *cli.Tools, file string) error {
 	if err := operation.KindImport.CheckRate(o.rate); err != nil {
 		return cli.UsageError(c, err)
 	}
@@ -138,7 +139,7 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 			errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
 	}
 	if o.dryRun {
-		return o.try(c, t, file)
+		return o.try(c, a, t, file)
 	}
 	read, err := o.stage(c, t, file)
 	if err != nil {
@@ -147,7 +148,7 @@ func (o *importOptions) run(c *cobra.Command, t *cli.Tools, file string) error {
 	if read.hasData() && !cli.Confirm(c, read.question()) {
 		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
 	}
-	if err := destination.ApplyImported(c, t, read.subscriptions, false); err != nil {
+	if err := destination.ApplyImported(c, a, read.subscriptions, false); err != nil {
 		return errors.Join(err, read.drop(c.Context()))
 	}
 	if read.staged == 0 {

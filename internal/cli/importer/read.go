@@ -161,7 +161,7 @@ func (r *reading) found() tried {
 }
 
 // try reads a file and prints what an import would do.
-func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
+func (o *importOptions) try(c *cobra.Command, a *cli.API, t *cli.Tools, file string) error {
 	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
 	r, parse := &reading{store: t.Store.Imports}, t.Parser()
 	r.page = func(ctx context.Context, items []operation.ImportItem) error {
@@ -177,7 +177,7 @@ func (o *importOptions) try(c *cobra.Command, t *cli.Tools, file string) error {
 	found.DryRun, found.Counts, found.Problems = true, counts, problems
 	err := cli.Print(c, found, func(w io.Writer) error { return writeTried(w, found) })
 	if err == nil {
-		err = destination.ApplyImported(c, t, r.subscriptions, true)
+		err = destination.ApplyImported(c, a, r.subscriptions, true)
 	}
 	if err == nil && r.invalid > 0 && !o.skip {
 		err = r.errInvalid()

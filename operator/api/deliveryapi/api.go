@@ -2,6 +2,7 @@ package deliveryapi
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -14,12 +15,26 @@ import (
 
 // API holds what the operator API reads and changes about deliveries. No field is nil.
 type API struct {
+	Stored DeclaredStore
+	// CheckSignature returns what is wrong with a declared signature.
+	CheckSignature func(json.RawMessage) error
+
 	Destinations  DestinationStore
 	Changes       DestinationChanger
 	Subscriptions SubscriptionStore
 	Trials        Trier
 	Deliveries    DeliveryStore
 	Resends       Resender
+}
+
+// DeclaredStore reads what a declaration is compared with.
+type DeclaredStore interface {
+	Destinations(ctx context.Context) ([]delivery.Destination, error)
+	Subscriptions(ctx context.Context) ([]delivery.Subscription, error)
+	// MaskHeaders returns a destination with a mask in place of each header value that equals the stored one.
+	MaskHeaders(ctx context.Context, d delivery.Destination) (delivery.Destination, error)
+	// CountOpen counts the waiting deliveries of a subscription.
+	CountOpen(ctx context.Context, subscriptionID int64) (int64, error)
 }
 
 // DestinationStore reads destinations and their health. A name may also be the row's ID.

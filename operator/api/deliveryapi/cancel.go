@@ -10,8 +10,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// cancelRequest is the body of a request to cancel waiting deliveries. One of the first three fields is required.
-type cancelRequest struct {
+// CancelRequest is the body of a request to cancel waiting deliveries. One of the first three fields is required.
+type CancelRequest struct {
 	httpapi.Reasoned
 
 	// Subscription is a name or a number. One of Subscription, Destination and EventID is required.
@@ -50,7 +50,7 @@ func NewCanceled(n int64, until time.Time) Canceled {
 }
 
 func (o *API) cancelDeliveries(c *fiber.Ctx) error {
-	var body cancelRequest
+	var body CancelRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (o *API) cancelDeliveries(c *fiber.Ctx) error {
 	return c.JSON(found) // if there are fewer than counted, a repeated request cancels the rest or returns the error
 }
 
-func (o *API) cancelQuery(c *fiber.Ctx, body cancelRequest) (q delivery.Query, err error) {
+func (o *API) cancelQuery(c *fiber.Ctx, body CancelRequest) (q delivery.Query, err error) {
 	q = delivery.Query{EventID: body.EventID, Status: body.Status, Since: body.Since, Until: body.Until}
 	switch {
 	case body.EventID != "" && !isUUID(body.EventID):

@@ -132,7 +132,7 @@ func (o *API) deliveryRoutes() []httpapi.Route {
 		httpapi.Post("cancelDeliveries", "/deliveries/cancel", "Cancel pending and retrying deliveries, oldest events first",
 			o.cancelDeliveries).
 			Explain("Cancels up to 10,000 deliveries, and none that is in flight.").
-			Takes(cancelRequest{}).Returns(fiber.StatusOK, Canceled{}),
+			Takes(CancelRequest{}).Returns(fiber.StatusOK, Canceled{}),
 		httpapi.Get("showDelivery", one, "Delivery of one event to one subscription, with its attempts", o.showDelivery).
 			With(deliveryKey...).Returns(fiber.StatusOK, DeliveryDetail{}),
 		httpapi.Post("resendDelivery", one+"/resend", "Send a processed event to a subscription, with a new ID", o.resendDelivery).
@@ -347,13 +347,13 @@ func (o *API) resendRoutes() []httpapi.Route {
 		httpapi.Post("startResend", "/resends", "Deliver the events of a time range to one subscription", o.startResend).
 			Explain("Delivers the events that match the subscription now and have no delivery; with everything, also those that have "+
 				"one. Events that were imported and that the previous system had processed need imported.").
-			Takes(resendRequest{}, "subscription", "since").Returns(fiber.StatusAccepted, operation.Resend{}),
+			Takes(ResendRequest{}, "subscription", "since").Returns(fiber.StatusAccepted, operation.Resend{}),
 		httpapi.Post("planResend", "/resends/plan", "Count what a resend would deliver, and deliver nothing", o.planResend).
-			Takes(resendRequest{}, "subscription", "since").Returns(fiber.StatusOK, operation.ResendPlan{}))
+			Takes(ResendRequest{}, "subscription", "since").Returns(fiber.StatusOK, operation.ResendPlan{}))
 }
 
-// resendRequest is the body of a resend or its plan.
-type resendRequest struct {
+// ResendRequest is the body of a resend or its plan.
+type ResendRequest struct {
 	httpapi.Reasoned
 
 	// Subscription is a name or a number.
@@ -370,7 +370,7 @@ type resendRequest struct {
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.1,maximum=10000,default=100"`
 }
 
-func resendOf(c *fiber.Ctx) (body resendRequest, err error) {
+func resendOf(c *fiber.Ctx) (body ResendRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}

@@ -71,7 +71,7 @@ func (o *API) destinationRoutes() []httpapi.Route {
 		httpapi.Delete("deleteDestination", one, "Delete a destination that has no subscription", o.deleteDestination).
 			With(destinationName).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusNoContent, nil),
 		change("rotateSecretOfDestination", "rotate-secret", "Set a new secret, which is shown once", o.rotateSecret(itself)).
-			MayTake(rotation{}),
+			MayTake(Rotation{}),
 		change("pauseDestination", "pause", "Pause a destination: nothing is sent until it is resumed, and matching events are kept",
 			o.setState(itself, delivery.DestinationPaused)),
 		change("resumeDestination", "resume", "Resume a paused or disabled destination; an open breaker is probed at once",
@@ -344,8 +344,8 @@ func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
 	}
 }
 
-// rotation is the body of a rotation request.
-type rotation struct {
+// Rotation is the body of a Rotation request.
+type Rotation struct {
 	httpapi.Reasoned
 
 	// Secret is the new secret. By default, one is generated.
@@ -363,7 +363,7 @@ func (o *API) rotateSecret(of named) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		var body rotation
+		var body Rotation
 		if err := httpapi.ReadChange(c, &body); err != nil {
 			return err
 		}

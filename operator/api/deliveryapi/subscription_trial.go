@@ -10,8 +10,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// trialRequest is the body of a trial.
-type trialRequest struct {
+// TrialRequest is the body of a trial.
+type TrialRequest struct {
 	admin.Choice
 	httpapi.Reasoned
 }
@@ -21,7 +21,7 @@ func (o *API) trySubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var body trialRequest
+	var body TrialRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ type TrialView struct {
 // ViewTrial converts a trial to its view.
 func ViewTrial(t delivery.Trial) TrialView { return TrialView{t, textOf(t.Answer)} }
 
-// checkRequest is the body of a check: an event to use instead of the samples.
-type checkRequest struct {
+// CheckRequest is the body of a check: an event to use instead of the samples.
+type CheckRequest struct {
 	httpapi.Reasoned
 
 	// EventID is a stored event to use instead of the samples.
@@ -58,17 +58,23 @@ type checkRequest struct {
 	Provider string `json:"provider,omitempty"`
 	// Body is the body of an event, as its provider could send it, to use instead of the samples.
 	Body *string `json:"body,omitempty"`
+	// BodyBase64 is the body in base64, if it isn't text.
+	BodyBase64 []byte `json:"body_base64,omitempty"`
 }
 
-func (r checkRequest) choice() (admin.Choice, error) {
+func (r CheckRequest) choice() (admin.Choice, error) {
 	which := admin.Choice{EventID: r.EventID, Provider: r.Provider}
 	switch {
 	case r.EventID != "" && !isUUID(r.EventID):
 		return which, httpapi.BadField("event_id")
-	case r.EventID != "" && r.Body != nil:
+	case r.Body != nil && (r.EventID != "" || r.BodyBase64 != nil):
 		return which, httpapi.BadField("body")
+	case r.BodyBase64 != nil && r.EventID != "":
+		return which, httpapi.BadField("body_base64")
 	case r.Body != nil:
 		which.Body = []byte(*r.Body)
+	case r.BodyBase64 != nil:
+		which.Body = r.BodyBase64
 	}
 	return which, nil
 }
@@ -78,7 +84,7 @@ func (o *API) checkSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var body checkRequest
+	var body CheckRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}

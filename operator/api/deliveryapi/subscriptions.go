@@ -52,7 +52,7 @@ var subscriptionName = httpapi.TextParameter("name", "Name or number of the subs
 
 func (o *API) subscriptionRoutes() []httpapi.Route {
 	const one = "/subscriptions/:name"
-	return append(o.targetRoutes(one),
+	return append(o.targetRoutes(one), o.applyRoute(),
 		httpapi.Get("listSubscriptions", "/subscriptions", "Subscriptions by name, with the health of their destinations",
 			o.listSubscriptions).
 			With(pageParameters...).Returns(fiber.StatusOK, httpapi.List[SubscriptionView]{}),
@@ -74,12 +74,12 @@ func (o *API) subscriptionRoutes() []httpapi.Route {
 		httpapi.Post("trySubscription", one+"/test", "Send one event to a subscription now: a stored one, or a sample",
 			o.trySubscription).
 			Explain("The endpoint handles it like any event.").
-			With(subscriptionName).MayTake(trialRequest{}).Returns(fiber.StatusOK, TrialView{}),
+			With(subscriptionName).MayTake(TrialRequest{}).Returns(fiber.StatusOK, TrialView{}),
 		httpapi.Get("checkSubscription", one+"/check", "Check a subscription for mistakes, and send nothing", o.checkSubscription).
 			With(subscriptionName).Returns(fiber.StatusOK, httpapi.List[delivery.Finding]{}),
 		httpapi.Post("checkSubscriptionWith", one+"/check", "Check a subscription with an event of your own, and send nothing",
 			o.checkSubscription).
-			With(subscriptionName).MayTake(checkRequest{}).Returns(fiber.StatusOK, httpapi.List[delivery.Finding]{}))
+			With(subscriptionName).MayTake(CheckRequest{}).Returns(fiber.StatusOK, httpapi.List[delivery.Finding]{}))
 }
 
 // targetRoutes returns the routes that change the destination of a subscription.
@@ -91,7 +91,7 @@ func (o *API) targetRoutes(one string) []httpapi.Route {
 	return []httpapi.Route{
 		change("rotateSecretOfSubscription", "rotate-secret", "Set a new secret for its destination, which is shown once",
 			o.rotateSecret(o.targetOf)).
-			MayTake(rotation{}),
+			MayTake(Rotation{}),
 		change("pauseSubscription", "pause", "Pause its destination, with all subscriptions to it",
 			o.setState(o.targetOf, delivery.DestinationPaused)),
 		change("resumeSubscription", "resume", "Resume its destination", o.setState(o.targetOf, delivery.DestinationReady)),

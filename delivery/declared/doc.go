@@ -1,0 +1,5 @@
+// Package declared compares declared destinations and subscriptions with the stored ones, and plans how the one becomes the
+// other.
+//
+// It must not depend on how they are stored or declared.
+package declared

@@ -1,0 +1,194 @@
+package declared
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"holdfast/delivery"
+)
+
+// Op is the operation on a destination or a subscription.
+type Op string
+
+// The operations.
+const (
+	Create Op = "create"
+	Edit   Op = "change"
+	Delete Op = "delete"
+)
+
+// The kinds of objects.
+const (
+	KindDestination  = "destination"
+	KindSubscription = "subscription"
+)
+
+// Change is one entry of a plan.
+type Change struct {
+	Op   Op     `json:"op"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Fields are the set or changed fields, sorted.
+	Fields []FieldChange `json:"fields,omitempty"`
+	// Canceled counts the waiting deliveries of a subscription to delete; after the deletion, the canceled ones.
+	Canceled int64 `json:"canceled,omitempty"`
+	// Warnings are likely mistakes.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// FieldChange is a field's value before and after, as JSON; nil for none.
+type FieldChange struct {
+	Field string          `json:"field"`
+	Old   json.RawMessage `json:"old,omitempty"`
+	New   json.RawMessage `json:"new,omitempty"`
+}
+
+// Plan changes the stored state to the declared one.
+type Plan struct {
+	Changes []Change `json:"changes"`
+	// Same counts unchanged objects.
+	Same int `json:"same"`
+	// Left are stored subscriptions and destinations that aren't declared and stay.
+	Left []string `json:"left,omitempty"`
+}
+
+// ErrNothingDeclared refuses to delete everything, as for an empty file.
+var ErrNothingDeclared = errors.New("nothing is declared, and prune would delete everything")
+
+// PlanOf compares the states. It sorts changes so that they can be made in order: a destination is created before its
+// subscriptions and deleted after them. With prune, it deletes what isn't declared.
+func PlanOf(wanted, stored State, prune bool) (p Plan, err error) {
+	p.Changes = []Change{}
+	if prune && len(wanted.Destinations)+len(wanted.Subscriptions) == 0 {
+		return p, ErrNothingDeclared
+	}
+	for _, name := range sorted(wanted.Destinations) {
+		before, known := stored.Destinations[name]
+		if err := p.add(KindDestination, name, known, destinationOf(before), destinationOf(wanted.Destinations[name])); err != nil {
+			return p, err
+		}
+	}
+	for _, name := range sorted(wanted.Subscriptions) {
+		before, known := stored.Subscriptions[name]
+		after := wanted.Subscriptions[name].Subscription
+		if err := p.add(KindSubscription, name, known, subscriptionOf(before.Subscription), subscriptionOf(after)); err != nil {
+			return p, err
+		}
+	}
+	addRest(&p, KindSubscription, stored.Subscriptions, wanted.Subscriptions, prune)
+	addRest(&p, KindDestination, stored.Destinations, wanted.Destinations, prune)
+	return p, nil
+}
+
+func (p *Plan) add(kind, name string, known bool, before, wanted any) error {
+	c := Change{Op: Edit, Kind: kind, Name: name}
+	if !known {
+		c.Op, before = Create, struct{}{}
+	}
+	var err error
+	if c.Fields, err = compare(before, wanted); err != nil {
+		return err
+	}
+	if known && len(c.Fields) == 0 {
+		p.Same++
+		return nil
+	}
+	p.Changes = append(p.Changes, c)
+	return nil
+}
+
+// addRest deletes what isn't declared, or lists it as left.
+func addRest[T any](p *Plan, kind string, stored, declared map[string]T, prune bool) {
+	for _, name := range sorted(stored) {
+		_, isDeclared := declared[name]
+		switch {
+		case isDeclared:
+		case prune:
+			p.Changes = append(p.Changes, Change{Op: Delete, Kind: kind, Name: name})
+		default:
+			p.Left = append(p.Left, kind+" "+name)
+		}
+	}
+}
+
+// Warn adds warnings to created and changed objects. A warning about a destination is added to its own change if it has one,
+// otherwise to those of its subscriptions.
+func (p *Plan) Warn(wanted, stored State, warnings func(*delivery.Destination, *delivery.Subscription) []string) {
+	shown := map[string][]string{}
+	for i, c := range p.Changes {
+		switch {
+		case c.Op == Delete:
+		case c.Kind == KindDestination:
+			d := wanted.Destinations[c.Name]
+			p.Changes[i].Warnings = warnings(&d, nil)
+			shown[c.Name] = p.Changes[i].Warnings
+		default:
+			s := wanted.Subscriptions[c.Name]
+			to, _ := wanted.target(s, stored)
+			isShown := func(text string) bool { return slices.Contains(shown[s.To], text) }
+			p.Changes[i].Warnings = slices.DeleteFunc(warnings(&to, &s.Subscription), isShown)
+		}
+	}
+}
+
+// Hide masks header values, and secrets in place of a variable's name, because plans are printed where others read them.
+func (p *Plan) Hide() {
+	for _, c := range p.Changes {
+		for i, f := range c.Fields {
+			c.Fields[i].Old, c.Fields[i].New = hidden(f.Field, f.Old), hidden(f.Field, f.New)
+		}
+	}
+}
+
+func hidden(field string, value json.RawMessage) json.RawMessage {
+	var name string
+	isPasted := field == "http.secrets" && json.Unmarshal(value, &name) == nil && !delivery.IsVariable(name)
+	if value == nil || !isPasted && !strings.HasPrefix(field, "http.headers.") {
+		return value
+	}
+	return json.RawMessage(`"` + delivery.MaskedHeader + `"`)
+}
+
+// Count returns how many changes have an operation.
+func (p *Plan) Count(of Op) (n int) {
+	for _, c := range p.Changes {
+		if c.Op == of {
+			n++
+		}
+	}
+	return n
+}
+
+// Canceled counts the waiting deliveries that the plan cancels.
+func (p *Plan) Canceled() (n int64) {
+	for _, c := range p.Changes {
+		n += c.Canceled
+	}
+	return n
+}
+
+// compare returns the fields in which two values differ, by path.
+func compare(before, after any) (differ []FieldChange, err error) {
+	old, err := fieldsOf(before)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := fieldsOf(after)
+	if err != nil {
+		return nil, err
+	}
+	for name := range old {
+		if _, ok := wanted[name]; !ok {
+			wanted[name] = nil
+		}
+	}
+	for _, field := range sorted(wanted) {
+		if !bytes.Equal(old[field], wanted[field]) {
+			differ = append(differ, FieldChange{Field: field, Old: old[field], New: wanted[field]})
+		}
+	}
+	return differ, nil
+}
