@@ -81,6 +81,14 @@ func TestCommandsWorkFromAnywhere(t *testing.T) {
 		{"replay show one", "GET /replays/:id"},
 		{"rebuild list", "GET /rebuilds"},
 		{"recover list", "GET /recoveries"},
+		{"resend list", "GET /resends"},
+		{"subscription list", "GET /subscriptions"},
+		{"destination list", "GET /destinations"},
+		{"delivery list --all", "GET /deliveries"},
+		{"audit list", "GET /audit"},
+		{"report", "GET /report"},
+		{"purge", "POST /purge"},
+		{"purge --expunge evt_1 --dry-run", "POST /events/:id/expunge"},
 	} {
 		method, path, _ := strings.Cut(test.route, " ")
 		needed := access.Needs(method, path)
@@ -101,7 +109,7 @@ func TestCommandsWorkFromAnywhere(t *testing.T) {
 					continue // it is done once
 				}
 				require.NoError(t, err, role)
-				if role == access.RoleAdmin && method == "GET" && test.line != "stats" {
+				if role == access.RoleAdmin && method == "GET" && test.line != "stats" && test.line != "report" {
 					require.Equal(t, here, out)
 				}
 			}

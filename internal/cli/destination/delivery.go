@@ -68,7 +68,8 @@ func deliveryPath(c *cobra.Command, a *cli.API, args []string, action ...string)
 // noDelivery says that an event has no delivery for a subscription, if that is the error.
 func noDelivery(err error, args []string) error {
 	if errors.Is(err, event.ErrNotFound) {
-		return cli.NotFound("event %s has no delivery for the subscription %s: it did not match, or is not processed yet", args[0], args[1])
+		return cli.NotFound("event %s has no delivery for the subscription %s: it did not match, or is not processed yet",
+			args[0], args[1])
 	}
 	return err
 }
