@@ -239,7 +239,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (1m)
 # gremlins changes the code of MUTATED in small ways, and runs the tests for each change. It copies all files of the module, so it
 # gets a copy of what is committed. MUTATIONTESTS are arguments of go test: what else tests the package. MUTATIONSAMPLE=10 tests one
 # mutant in ten, for packages whose tests take long. For example:
-# make mutation MUTATED=./persistence/writer MUTATIONTESTS='holdfast/persistence -run Verdict' MUTATIONFLAGS='-E batch'
+# make mutation MUTATED=./persistence/writer MUTATIONTESTS='holdfast/persistence -run Decision' MUTATIONFLAGS='-E batch'
 MUTATED ?= ./event
 MUTATIONTESTS ?=
 MUTATIONFLAGS ?=

@@ -60,7 +60,7 @@ func (a *Activities) RecordLargeDeadLetter(ctx context.Context, r event.Receipt,
 	if err != nil {
 		return nil, err
 	}
-	return a.recordDeadLetter(ctx, r, f, body, true)
+	return a.recordDeadLetter(ctx, r, f, body)
 }
 
 // readInput completes the receipt and returns the body.

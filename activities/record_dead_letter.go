@@ -26,16 +26,15 @@ type Recorded struct {
 const unknownOwner = "unknown"
 
 // RecordDeadLetter is the compensation: it stores an event that the retry policies couldn't save, with its raw body and the
-// reason, for an operator to replay. The result is null unless no dead letter was created or the run asks for its ID, because
-// older runs treat any result as a decision.
+// reason, for an operator to replay.
 func (a *Activities) RecordDeadLetter(
-	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue, named bool,
+	ctx context.Context, r event.Receipt, f event.Failure, body converter.RawValue,
 ) (*Recorded, error) {
-	return a.recordDeadLetter(ctx, r, f, body.Payload().GetData(), named)
+	return a.recordDeadLetter(ctx, r, f, body.Payload().GetData())
 }
 
 func (a *Activities) recordDeadLetter(
-	ctx context.Context, r event.Receipt, f event.Failure, body []byte, named bool,
+	ctx context.Context, r event.Receipt, f event.Failure, body []byte,
 ) (*Recorded, error) {
 	run := currentRun(ctx)
 	switch {
@@ -53,8 +52,6 @@ func (a *Activities) recordDeadLetter(
 		return nil, err
 	case recorded.Decision != nil || recorded.DuplicateOf != "":
 		return &recorded, nil
-	case !named:
-		return nil, nil
 	}
 	if recorded.DeadLetterID, err = a.DeadLetters.DeadLetterID(ctx, eventID, run.RunID); err != nil {
 		recorded.DeadLetterID = 0 // it is recorded anyway

@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -225,21 +224,6 @@ type Condition struct {
 	NextAt *time.Time `json:"next_at,omitempty"`
 	// AtLeast marks Waiting and Retrying as lower bounds: counting stops at 1,000 in lists, else at 100,000.
 	AtLeast bool `json:"at_least,omitempty"`
-}
-
-// UnmarshalJSON also reads the names that two fields have in recorded histories.
-func (c *Condition) UnmarshalJSON(data []byte) error {
-	type plain Condition
-	old := struct {
-		*plain
-		TroubleSince *time.Time `json:"trouble_since"`
-		Trouble      string     `json:"trouble"`
-	}{plain: (*plain)(c)}
-	if err := json.Unmarshal(data, &old); err != nil {
-		return err
-	}
-	c.FailingSince, c.Failure = cmp.Or(c.FailingSince, old.TroubleSince), cmp.Or(c.Failure, old.Trouble)
-	return nil
 }
 
 // Waits counts open deliveries that aren't in flight.

@@ -20,7 +20,7 @@ const (
 )
 
 // GoneReason begins the stored reason of a destination that its own response has disabled.
-const GoneReason = "its receiver wants nothing more: "
+const GoneReason = "its endpoint wants nothing more: "
 
 // Health derives the health from the state and the breaker.
 func (c Condition) Health() Health {

@@ -180,7 +180,7 @@ func (i *installation) awaitStuck(t *testing.T, workflowID, detail, advice strin
 		f, _ := i.doctor(t)
 		for _, one := range f.Findings {
 			if one.Check == "open runs" && strings.Contains(one.Detail, detail) && strings.Contains(one.Detail, workflowID) {
-				require.Contains(t, []string{"warn", "fail"}, one.Verdict)
+				require.Contains(t, []string{"warn", "fail"}, one.Result)
 				require.Contains(t, one.Advice, advice)
 				return nil
 			}

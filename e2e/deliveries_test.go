@@ -15,6 +15,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"holdfast/event/operation"
+	"holdfast/workflows"
 )
 
 // endpoint is a customer's: it records the confirmed events, with the original ID of resent ones, and can be made to refuse.
@@ -135,6 +138,11 @@ func TestDeliveriesAreOperated(t *testing.T) {
 	for _, id := range []string{first, big, kept, refused} {
 		late.await(t, id)
 	}
+	var resend string
+	i.query(t, "SELECT id FROM resends", nil, &resend)
+	workflowID := workflows.OperationID(operation.KindResend, resend)
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	i.replay(t, "resend_completed", workflowID)
 	require.Equal(t, 3, i.count(t, `SELECT count(DISTINCT action) FROM audit_log
 		WHERE action IN ('subscription.apply', 'destination.pause', 'delivery.resend')`))
 }

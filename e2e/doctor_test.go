@@ -24,9 +24,9 @@ func (f findings) about(server string) (failed, skipped []string) {
 	for _, one := range f.Findings {
 		text := fmt.Sprintf("%s: %s → %s", one.Check, one.Detail, one.Advice)
 		switch {
-		case one.Verdict == "skip" && strings.HasPrefix(one.Detail, server):
+		case one.Result == "skip" && strings.HasPrefix(one.Detail, server):
 			skipped = append(skipped, text)
-		case one.Verdict == "fail" && (one.Check == server || strings.Contains(text, "deadline") || strings.Contains(text, "migrate")):
+		case one.Result == "fail" && (one.Check == server || strings.Contains(text, "deadline") || strings.Contains(text, "migrate")):
 			failed = append(failed, text)
 		}
 	}

@@ -48,6 +48,40 @@ func TestHistoryOfALongSweepReplays(t *testing.T) {
 	i.replay(t, "sweep_second_page", "sweep")
 }
 
+// Both stores have the mark of the last sweep, which found nothing amiss:
+//   - the next one heals nothing, and its history replays
+func TestHistoryOfAnOrdinarySweepReplays(t *testing.T) {
+	t.Parallel()
+	i := newInstallation(t)
+	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", workflows.ScheduleSweep, "--pause")
+	i.start(t, "worker")
+	var identity string
+	i.query(t, "SELECT feed_identity()", nil, &identity)
+	until := time.Now().UTC()
+	sweep := &sdk.ScheduleWorkflowAction{
+		ID: "ordinary", TaskQueue: workflows.QueueOperations, Workflow: workflows.TypeSweepRuns,
+		Args: []any{&workflows.SweepState{ // of a sweep that has compared its marks
+			Page: operation.SweepPage{Since: until.Add(-time.Hour), Until: until}, Result: workflows.SweepResult{Until: until},
+			Seen: operation.Mark{Identity: identity},
+		}},
+	}
+	schedule, err := i.dial(t).ScheduleClient().Create(t.Context(), sdk.ScheduleOptions{ID: "ordinary", Action: sweep})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = schedule.Delete(context.Background()) })
+	for n := 1; n <= 2; n++ {
+		require.NoError(t, schedule.Trigger(t.Context(), sdk.ScheduleTriggerOptions{}))
+		const ended = "TemporalScheduledById = 'ordinary' AND ExecutionStatus = 'Completed'"
+		eventually(t, time.Minute, "a sweep ends", func() error { return atLeast(i.runsOf(t, ended), n) })
+		require.NoError(t, schedule.Update(t.Context(), sdk.ScheduleUpdateOptions{
+			DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
+				sweep.Args, in.Description.Schedule.Action = nil, sweep
+				return &sdk.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
+			},
+		}))
+	}
+	i.replay(t, "sweep_ordinary", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
+}
+
 // A replay is canceled in Temporal when its next step would be to continue as new:
 //   - it is canceled, and its history replays
 func TestHistoryOfALongReplayThatIsCanceledReplays(t *testing.T) {
@@ -96,5 +130,5 @@ func TestHistoryOfAReportThatNobodyTakesReplays(t *testing.T) {
 	i.awaitEvent(t, run, enumspb.EVENT_TYPE_TIMER_STARTED)
 	i.cancel(t, run)
 	i.awaitStatus(t, run, enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED)
-	i.replay(t, "report_untold", run)
+	i.replay(t, "report_unnotified", run)
 }

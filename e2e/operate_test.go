@@ -38,13 +38,13 @@ func get(t *testing.T, url string, into any, accept ...string) (status int) {
 
 type findings struct {
 	OK       bool
-	Findings []struct{ Check, Verdict, Detail, Advice string }
+	Findings []struct{ Check, Result, Detail, Advice string }
 }
 
 func (f findings) of(check string) string {
 	for _, one := range f.Findings {
 		if one.Check == check {
-			return one.Verdict
+			return one.Result
 		}
 	}
 	return "none"
@@ -52,7 +52,7 @@ func (f findings) of(check string) string {
 
 func (f findings) failed() (checks []string) {
 	for _, one := range f.Findings {
-		if one.Verdict == "fail" {
+		if one.Result == "fail" {
 			checks = append(checks, one.Check)
 		}
 	}
@@ -111,14 +111,14 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 
 	i.runTool(t, "temporal", "schedule", "toggle", "--schedule-id", "holdfast-sweep-runs", "--pause", "--reason", "test")
 	i.runTool(t, "temporal", "schedule", "delete", "--schedule-id", "holdfast-replay-due")
-	i.exec(t, `DELETE FROM goose_db_version WHERE version_id >= 14`)
+	i.exec(t, `DELETE FROM goose_db_version WHERE version_id = 1008`)
 	f, err = i.doctor(t)
 	require.Error(t, err)
 	require.Equal(t, "fail", f.of("migrations"))
 	require.Equal(t, "warn", f.of("schedule holdfast-sweep-runs"))
 	require.Equal(t, "fail", f.of("schedule holdfast-replay-due"))
 	out, err := i.run(t, "migrate")
-	require.Error(t, err, "the index of migration 14 is there already: %s", out)
+	require.Error(t, err, "the tables of migration 1008 are there already: %s", out)
 
 	i.env = append(i.env, "HOLDFAST_NOTIFY_URLS=nonsense://hush", "DATABASE_URL=postgres://nobody@127.0.0.1:1/none")
 	f, err = i.doctor(t)
@@ -140,22 +140,22 @@ func TestTheDoctorLooksAtEventsThatDie(t *testing.T) {
 	write(definitionOf("json") + samples)
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir)
 	n := i.start(t, "serve")
-	verdicts := func() [2]string {
+	results := func() [2]string {
 		f, _ := i.doctor(t)
 		return [2]string{f.of("dead letters"), f.of("samples")}
 	}
-	require.Equal(t, [2]string{"ok", "ok"}, verdicts())
+	require.Equal(t, [2]string{"ok", "ok"}, results())
 
 	i.awaitStatus(t, i.sendPoison(t, n), enumspb.WORKFLOW_EXECUTION_STATUS_FAILED)
-	require.Equal(t, [2]string{"warn", "ok"}, verdicts())
+	require.Equal(t, [2]string{"warn", "ok"}, results())
 	i.exec(t, "UPDATE dead_letters SET first_failed_at = now() - interval '25 hours'")
-	require.Equal(t, [2]string{"fail", "ok"}, verdicts())
+	require.Equal(t, [2]string{"fail", "ok"}, results())
 	i.exec(t, "UPDATE dead_letters SET first_failed_at = now(), state = 'exhausted'")
-	require.Equal(t, [2]string{"fail", "ok"}, verdicts())
+	require.Equal(t, [2]string{"fail", "ok"}, results())
 	i.exec(t, "UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discard_reason = 'test'")
 
 	write(strings.Replace(definitionOf("json"), `'"note"'`, ".body.id.type", 1) + samples)
-	require.Equal(t, [2]string{"ok", "fail"}, verdicts())
+	require.Equal(t, [2]string{"ok", "fail"}, results())
 	n.reload(t, "providers.rejected")
 	require.Contains(t, n.log.String(), `homemade.yaml: samples[\"note\"]: becomes a dead letter`)
 	send := func(want int) {
@@ -265,17 +265,17 @@ func TestAnInstallationTellsHowItIsDoing(t *testing.T) {
 	require.NoError(t, err, out)
 	require.Contains(t, out, "stripe")
 	require.Contains(t, out, "events-critical")
-	out, err = i.run(t, "errors", "list", "--phase", "receive")
+	out, err = i.run(t, "error", "list", "--phase", "receive")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "none", "a request that was refused for its sender's sake leaves no row")
 }
 
 // examine runs doctor, and returns an error if a check's result differs or its detail lacks a text.
-func (i *installation) examine(t *testing.T, check, verdict, detail string) error {
+func (i *installation) examine(t *testing.T, check, result, detail string) error {
 	t.Helper()
 	found, _ := i.doctor(t)
 	for _, f := range found.Findings {
-		if f.Check == check && f.Verdict == verdict && strings.Contains(f.Detail, detail) {
+		if f.Check == check && f.Result == result && strings.Contains(f.Detail, detail) {
 			return nil
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// previousRelease is the rollback target: a tag or, as long as there is none, the last commit on main before this schema.
-const previousRelease = "8ca09bef6447ca6db84df83c607503f8248d029c"
+// previousRelease is the rollback target: a tag or, as long as there is none, the commit that completed the baseline of 0.9.0.
+const previousRelease = "0000000000000000000000000000000000000000"
 
 // previousBuild compiles the previous release from the repository's history. It returns "" if the checkout doesn't have that commit.
 var previousBuild = sync.OnceValues(func() (path string, err error) {

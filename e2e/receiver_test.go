@@ -55,11 +55,27 @@ func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
 	workflowID := workflows.DestinationWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
 	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
-	i.exec(t, "UPDATE destination_states SET trouble_since = NULL")
+	i.exec(t, "UPDATE destination_states SET failing_since = NULL")
 	require.ErrorContains(t, i.tryProbe(t, workflowID), "not found")
 	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
-	require.Zero(t, i.count(t, "SELECT count(*) FROM error_log WHERE error_code LIKE 'receiver_%'"))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM error_log WHERE error_code LIKE 'destination_%'"))
 	i.replay(t, "destination_recovered_unnotified", workflowID)
+}
+
+// Operators were notified of the failure, and one of them resumes the destination:
+//   - the workflow ends without another notification, and its history replays
+func TestAnOperatorEndsTheFailureOfADestination(t *testing.T) {
+	t.Parallel()
+	i := newInstallationInTrouble(t)
+	i.troubleSince(t, "3 minutes")
+	workflowID := workflows.DestinationWorkflowID("crm")
+	i.awaitOtherRun(t, workflowID, "")
+	const notified = "SELECT count(*) FROM error_log WHERE error_code LIKE 'destination_%'"
+	i.awaitCount(t, time.Minute, 1, notified)
+	require.NoError(t, i.tryUpdate(t, workflowID, workflows.UpdateResume))
+	i.awaitStatus(t, workflowID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
+	require.Equal(t, 1, i.count(t, notified))
+	i.replay(t, "destination_resumed", workflowID)
 }
 
 // newInstallationInTrouble has a destination, crm, and a process that delivers.
@@ -78,9 +94,9 @@ func newInstallationInTrouble(t *testing.T) *installation {
 // troubleSince sets the beginning of each destination's failure.
 func (i *installation) troubleSince(t *testing.T, ago string) {
 	t.Helper()
-	i.exec(t, `INSERT INTO destination_states AS s (destination_id, trouble_since, trouble)
+	i.exec(t, `INSERT INTO destination_states AS s (destination_id, failing_since, failure)
 SELECT id, now() - interval '`+ago+`', '503' FROM destinations WHERE deleted_at IS NULL
-ON CONFLICT (destination_id) DO UPDATE SET trouble_since = excluded.trouble_since, trouble = excluded.trouble`)
+ON CONFLICT (destination_id) DO UPDATE SET failing_since = excluded.failing_since, failure = excluded.failure`)
 }
 
 // awaitOtherRun waits until another run of the workflow is open.
@@ -108,8 +124,14 @@ func (i *installation) probe(t *testing.T, workflowID string) {
 
 func (i *installation) tryProbe(t *testing.T, workflowID string) error {
 	t.Helper()
+	return i.tryUpdate(t, workflowID, workflows.UpdateProbe)
+}
+
+// tryUpdate sends an update to the workflow of a destination.
+func (i *installation) tryUpdate(t *testing.T, workflowID, name string) error {
+	t.Helper()
 	update, err := i.dial(t).UpdateWorkflow(t.Context(), sdk.UpdateWorkflowOptions{
-		WorkflowID: workflowID, UpdateName: workflows.UpdateProbe, Args: []any{workflows.WatchUpdate{By: "ada"}},
+		WorkflowID: workflowID, UpdateName: name, Args: []any{workflows.WatchUpdate{By: "ada"}},
 		WaitForStage: sdk.WorkflowUpdateStageCompleted,
 	})
 	require.NoError(t, err)

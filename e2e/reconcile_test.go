@@ -69,7 +69,7 @@ func TestAnOlderDatabaseIsReconciledWithANewerTemporal(t *testing.T) {
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND workflow_id = $1 AND error_code = 'lost' AND failures = 2", before))
 	require.Equal(t, 1, i.count(t, openDeadLetters+" AND workflow_id = $1 AND error_code = 'malformed_json' AND step = 'parse'", died))
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM audit_log WHERE action = 'reconcile' AND reason = 'INC-42'"))
-	out, err = i.run(t, "dlq", "replay", "--step", "run", "--error-code", "lost", "--yes")
+	out, err = i.run(t, "dlq", "replay", "--step", "run", "--code", "lost", "--yes")
 	require.NoError(t, err, out)
 	i.awaitCount(t, time.Minute, 2, processedEvents)
 	require.Equal(t, entities, i.entities(t))
@@ -122,9 +122,9 @@ func TestAnOlderTemporalIsReconciledWithANewerDatabase(t *testing.T) {
 	i.awaitFound(t, since, reconcile.RowWithoutRun, 1, stuck)
 	out, err := i.run(t, "reconcile", "--since", since.Format(time.RFC3339Nano), "--yes")
 	require.NoError(t, err, out)
-	out, err = i.run(t, "dlq", "replay", "--error-code", "no_run", "--yes")
+	out, err = i.run(t, "dlq", "replay", "--code", "no_run", "--yes")
 	require.NoError(t, err, out)
-	out, err = i.run(t, "dlq", "replay", "--error-code", "malformed_json", "--yes")
+	out, err = i.run(t, "dlq", "replay", "--code", "malformed_json", "--yes")
 	require.Error(t, err, out) // it fails again
 	i.awaitCount(t, time.Minute, 3, processedEvents)
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM events"))
@@ -180,18 +180,18 @@ func (i *installation) awaitFound(t *testing.T, since time.Time, kind reconcile.
 }
 
 // requireAgreement asserts doctor's result for the last ended runs.
-func (i *installation) requireAgreement(t *testing.T, verdict string) {
+func (i *installation) requireAgreement(t *testing.T, result string) {
 	t.Helper()
-	eventually(t, 30*time.Second, "agreement: "+verdict, func() error {
+	eventually(t, 30*time.Second, "agreement: "+result, func() error {
 		out, _ := i.run(t, "doctor", "--json") // it fails if any check does
 		var report struct {
-			Findings []struct{ Check, Verdict, Detail string }
+			Findings []struct{ Check, Result, Detail string }
 		}
 		if err := json.NewDecoder(strings.NewReader(out)).Decode(&report); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		for _, f := range report.Findings {
-			if f.Check == "agreement" && f.Verdict == verdict {
+			if f.Check == "agreement" && f.Result == result {
 				return nil
 			}
 		}

@@ -95,7 +95,7 @@ func TestAReplayIsControlled(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	i.bury(t, 60)
-	out, err := i.run(t, "dlq", "replay", "--provider", "stripe", "--error-class", "failed", "--since", "1h", "--dry-run")
+	out, err := i.run(t, "dlq", "replay", "--provider", "stripe", "--class", "failed", "--since", "1h", "--dry-run")
 	require.NoError(t, err, out)
 	require.Regexp(t, `dead letters\s+60`, out)
 	require.Contains(t, out, "failed 60")

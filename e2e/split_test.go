@@ -71,8 +71,8 @@ func TestAReplaySplitsWhatTheDefinitionNowSplits(t *testing.T) {
 	require.NoError(t, err, out)
 	for _, order := range orders {
 		i.awaitCount(t, time.Minute, 3, split, "evt_"+order+"_%")
-		i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM verdicts AS v JOIN dead_letters AS d ON d.event_id = v.event_id"+
-			" WHERE d.id = $1 AND v.verdict = 'replaced' AND d.state = 'discarded'", letters[order])
+		i.awaitCount(t, time.Minute, 1, "SELECT count(*) FROM decisions AS v JOIN dead_letters AS d ON d.event_id = v.event_id"+
+			" WHERE d.id = $1 AND v.decision = 'replaced' AND d.state = 'discarded'", letters[order])
 	}
 	var first string
 	i.query(t, "SELECT replaced_by::text FROM dead_letters WHERE id = $1", []any{letters["reset"]}, &first)

@@ -43,7 +43,7 @@ type Persisted struct {
 	// WithoutEffect counts changes whose part of the history is collapsed, if Processed.
 	WithoutEffect int `json:"without_effect,omitempty"`
 	// Decision is set if an operator decided about the event: nothing was stored.
-	Decision *Decision `json:"verdict,omitempty"`
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // Batched is the result of an event in a batch.

@@ -2,6 +2,7 @@ package migrations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -17,9 +18,9 @@ const (
 func Await(ctx context.Context, url string, tell func(reason string)) error {
 	var told string
 	for {
-		reason := missing(ctx, url)
-		if reason == "" {
-			return nil
+		reason, err := missing(ctx, url)
+		if reason == "" || err != nil {
+			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -36,17 +37,19 @@ func Await(ctx context.Context, url string, tell func(reason string)) error {
 	}
 }
 
-// missing returns what is missing, or "".
-func missing(ctx context.Context, url string) string {
+// missing returns what is missing, or "". It returns an error if waiting is useless.
+func missing(ctx context.Context, url string) (reason string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
 	have, want, err := Current(ctx, url)
 	switch {
+	case errors.Is(err, ErrEarlierBuild):
+		return "", err
 	case err != nil:
-		return err.Error()
+		return err.Error(), nil
 	case have < want:
-		return fmt.Sprintf("the database is at migration %d and this program needs %d", have, want)
+		return fmt.Sprintf("the database is at migration %d and this program needs %d", have, want), nil
 	default:
-		return ""
+		return "", nil
 	}
 }

@@ -1,5 +1,6 @@
-// Package migrations contains the schema as numbered SQL files and applies them. A released file is never changed; a mistake is
-// corrected by the next file. There are no down migrations.
+// Package migrations contains the schema as numbered SQL files and applies them. Files 1001 to 1008 are the schema of the first
+// release, by subject; each change has a file of its own. A released file is never changed; a mistake is corrected by the next file.
+// There are no down migrations.
 //
 // It must not depend on what the tables mean: that is persistence.
 package migrations
@@ -45,6 +46,9 @@ func Up(ctx context.Context, url string) (err error) {
 
 	if err := refusePooler(ctx, db); err != nil {
 		return err
+	}
+	if _, err := readApplied(ctx, url); err != nil {
+		return fmt.Errorf("migrate database: %w", err)
 	}
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPeriod, lockTries))
 	if err != nil {
@@ -112,7 +116,14 @@ func Current(ctx context.Context, url string) (have, want int64, err error) {
 	return max(have, slices.Max(applied)), want, nil
 }
 
-// readApplied returns the versions of the applied files.
+// firstVersion is the lowest number of a file. Builds from before the first release began with 1.
+const firstVersion = 1001
+
+// ErrEarlierBuild rejects the tables of a build from before the first release.
+var ErrEarlierBuild = errors.New("the tables belong to a build from before 0.9.0, which can't be upgraded: archive its events with that " +
+	"build, use a new database and a new namespace, and import the archive (docs/upgrades.md)")
+
+// readApplied returns the versions of the applied files, or ErrEarlierBuild.
 func readApplied(ctx context.Context, url string) (applied []int64, err error) {
 	db, err := open(url)
 	if err != nil {
@@ -135,6 +146,9 @@ func readApplied(ctx context.Context, url string) (applied []int64, err error) {
 		var version int64
 		if err := rows.Scan(&version); err != nil {
 			return nil, err
+		}
+		if version > 0 && version < firstVersion { // goose's own is 0
+			return nil, ErrEarlierBuild
 		}
 		applied = append(applied, version)
 	}

@@ -167,7 +167,7 @@ func TestErrorsFromBehindAreTranslated(t *testing.T) {
 }
 
 // An event that has a row and an operator's decision is shown with both.
-func TestAnEventIsShownWithTheVerdictOnIt(t *testing.T) {
+func TestAnEventIsShownWithTheDecisionOnIt(t *testing.T) {
 	t.Parallel()
 	decision := &event.Decision{EventID: someID, Outcome: event.OutcomeDiscarded, By: "ada", At: noon, Reason: "a test"}
 	_, base := serve(t, operator.Options{API: (&stub{decision: decision}).api()})

@@ -1,8 +1,6 @@
 package persistence_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +44,7 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 			require.NoError(t, decide(db, r))
 
 			again := redelivered(r, 59*time.Minute)
-			requireVerdict(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), outcome, ada.Reason)
+			requireDecision(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), outcome, ada.Reason)
 			require.Zero(t, db.lettersOf(again))
 			persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
 			require.NoError(t, err)
@@ -179,54 +177,4 @@ func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
 	require.Equal(t, event.StatusProcessed, m.status(r.ID))
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(r).State)
-}
-
-// Dead letters of the previous release own no key. The migration assigns it:
-//   - to the first of two that are open with one key, and to a discarded one
-//   - replacing a key that was imported later, or one whose window has passed
-//   - but not replacing an event that owns it, or a key that was imported before the event was received
-func TestDeadLettersGetTheirKeys(t *testing.T) {
-	t.Parallel()
-	m := newMover(open(t), 10)
-	text, err := os.ReadFile("../migrations/0051_give_dead_letters_their_keys.sql")
-	require.NoError(t, err)
-	waiting := func(change func(*event.Receipt)) event.Receipt {
-		r := receipt()
-		r.Fingerprint, r.Headers = "sha256:own", map[string]string{"x": "a\x00\"fingerprint\":\"sha256:forged\""}
-		change(&r)
-		m.record(died(r, time.Now()))
-		m.exec(`DELETE FROM idempotency_keys WHERE event_id = $1`, r.ID)
-		return r
-	}
-	plain := waiting(func(r *event.Receipt) { r.DedupeWindow = event.Duration(90 * time.Minute) })
-	bare := waiting(func(r *event.Receipt) {
-		r.Fingerprint, r.Earlier = "", &event.EarlierKey{Key: "before", Fingerprint: "sha256:before"}
-	})
-	second := waiting(func(r *event.Receipt) { r.Key, r.ReceivedAt = plain.Key, noon.Add(time.Minute) })
-	discarded := waiting(func(*event.Receipt) {})
-	require.NoError(t, m.DeadLetters.DiscardDeadLetter(t.Context(), m.deadLetterOf(discarded).ID, ada))
-	later, earlier := waiting(func(*event.Receipt) {}), waiting(func(r *event.Receipt) { r.ReceivedAt = time.Now().Add(time.Hour) })
-	passed := waiting(func(r *event.Receipt) { r.DedupeWindow = event.Duration(time.Hour) })
-	owned := waiting(func(*event.Receipt) {})
-	m.exec(`DELETE FROM idempotency_keys`)
-	m.bring(m.key(later.Key, noon.Add(-time.Hour)), m.key(earlier.Key, noon.Add(-time.Hour)))
-	m.process(redelivered(passed, -time.Hour), parsed())
-	owner := redelivered(owned, time.Minute)
-	m.process(owner, parsed())
-
-	_, sql, _ := strings.Cut(string(text), "-- +goose Up")
-	for range 2 {
-		m.exec(sql)
-		of := func(r event.Receipt) string {
-			return value[string](m.database, `
-SELECT concat_ws(' ', event_id, fingerprint, expires_at - first_seen) FROM idempotency_keys WHERE key = $1`, r.Key)
-		}
-		require.Equal(t, plain.ID+" sha256:own 01:30:00", of(second))
-		require.Equal(t, bare.ID, of(bare))
-		require.Equal(t, discarded.ID+" sha256:own", of(discarded))
-		require.Equal(t, later.ID+" sha256:own", of(later))
-		require.Equal(t, operation.KeyOwnerID("acme", earlier.Key), of(earlier))
-		require.Equal(t, passed.ID+" sha256:own 01:00:00", of(passed))
-		require.Equal(t, owner.ID, strings.Fields(of(owned))[0])
-	}
 }

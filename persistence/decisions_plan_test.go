@@ -23,10 +23,6 @@ func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
 			return second(d.DeadLetters.EditDeadLetter(d.t.Context(), operation.Edit{DeadLetter: d.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}, ada))
 		},
 		"expunge": func(d *database, r event.Receipt) error { return second(d.Upkeep.Expunge(d.t.Context(), r.ID, 0, ada)) },
-		"enforce": func(d *database, r event.Receipt) error {
-			d.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'discarded', 'ada', 'x')`, r.ID)
-			return second(d.Writer.EnforceDecisions(d.t.Context()))
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -3,8 +3,6 @@ package persistence_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,15 +15,15 @@ import (
 	"holdfast/event/retention"
 )
 
-// requireVerdict asserts the error for an event with a decision.
-func requireVerdict(t testing.TB, err error, outcome event.Outcome, reason string) {
+// requireDecision asserts the error for an event with a decision.
+func requireDecision(t testing.TB, err error, outcome event.Outcome, reason string) {
 	t.Helper()
-	var verdict *event.DecisionError
-	require.ErrorAs(t, err, &verdict)
-	require.Equal(t, outcome, verdict.Decision.Outcome)
-	require.Equal(t, "ada", verdict.Decision.By)
-	require.Equal(t, reason, verdict.Decision.Reason)
-	require.WithinDuration(t, time.Now(), verdict.Decision.At, time.Minute)
+	var decision *event.DecisionError
+	require.ErrorAs(t, err, &decision)
+	require.Equal(t, outcome, decision.Decision.Outcome)
+	require.Equal(t, "ada", decision.Decision.By)
+	require.Equal(t, reason, decision.Decision.Reason)
+	require.WithinDuration(t, time.Now(), decision.Decision.At, time.Minute)
 }
 
 // requireUntouchable tries an event in every way that a run has, and asserts that nothing changes.
@@ -40,15 +38,15 @@ func (d *database) requireUntouchable(r event.Receipt, outcome event.Outcome, re
 	ctx, run := d.t.Context(), anotherRun(r)
 	for _, p := range []event.Parsed{parsed(snapshot("other", `{"n":1}`)), parsed(patch("1", `{"n":1}`)), parsed()} {
 		_, err := d.Writer.Persist(ctx, r, body, p, run)
-		requireVerdict(d.t, err, outcome, reason)
-		requireVerdict(d.t, d.UpsertEntities(ctx, r, p, run), outcome, reason)
+		requireDecision(d.t, err, outcome, reason)
+		requireDecision(d.t, d.UpsertEntities(ctx, r, p, run), outcome, reason)
 		p.Outcome = event.OutcomeIgnored
 		_, err = d.Writer.Persist(ctx, r, body, p, run)
-		requireVerdict(d.t, err, outcome, reason)
+		requireDecision(d.t, err, outcome, reason)
 	}
 	_, err := d.Writer.Process(ctx, r, body, parsed(snapshot("other", `{}`)), run)
-	requireVerdict(d.t, err, outcome, reason)
-	requireVerdict(d.t, d.DeadLetters.RecordDeadLetter(ctx, died(r, time.Now())), outcome, reason)
+	requireDecision(d.t, err, outcome, reason)
+	requireDecision(d.t, d.DeadLetters.RecordDeadLetter(ctx, died(r, time.Now())), outcome, reason)
 	require.Empty(d.t, d.unrecorded(r), "the sweep has no business with it")
 	require.Equal(d.t, before, value[string](d, all))
 }
@@ -96,7 +94,7 @@ func TestADiscardedEventStaysDiscarded(t *testing.T) {
 }
 
 // The bulk lane leaves an event with a decision to its own workflow, which reports the decision.
-func TestABatchLeavesAnEventWithAVerdict(t *testing.T) {
+func TestABatchLeavesAnEventWithADecision(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]string{"with its key": `SELECT 1`, "without": `DELETE FROM idempotency_keys`} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +205,7 @@ func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	}
 	require.NoError(t, group.Wait())
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
-	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM verdicts`))
+	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM decisions`))
 }
 
 // A discard runs concurrently with a run that processes the event: one of them is first, and the other detects it.
@@ -230,7 +228,7 @@ func TestADiscardAndARunAtOnce(t *testing.T) {
 		require.NoError(t, group.Wait())
 		links := value[int](db, `SELECT count(*) FROM event_entities WHERE event_id = $1`, r.ID)
 		if discard == nil {
-			requireVerdict(t, process, event.OutcomeDiscarded, ada.Reason)
+			requireDecision(t, process, event.OutcomeDiscarded, ada.Reason)
 			require.Zero(t, links)
 		} else {
 			requireState(t, discard, event.DeadLetterResolved)
@@ -272,54 +270,4 @@ func TestAnExpungeIsOnRecord(t *testing.T) {
 
 	_, err = db.Upkeep.Expunge(t.Context(), receipt().ID, 0, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
-}
-
-// Dead letters closed before decisions were stored:
-//   - discarded or replaced ones get their decision and their key, and what they left on entities is undone
-//   - processed or reopened ones get none
-func TestClosedLettersGetTheirVerdict(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	closed := func(die func(event.Receipt)) event.Receipt {
-		r := receipt()
-		r.DedupeWindow, r.Headers = event.Duration(90*time.Minute), map[string]string{"x": "a\x00\"dedupe_window\":\"5h\""}
-		die(r)
-		db.record(died(r, time.Now().Add(time.Second)))
-		db.exec(`UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discarded_by = 'ada', discard_reason = 'x'
-		          WHERE event_id = $1`, r.ID)
-		return r
-	}
-	parseless := closed(func(event.Receipt) {})
-	linked := closed(func(r event.Receipt) { db.process(r, parsed(patch("1", `{"a":1}`))) })
-	db.process(receipt(), parsed(patch("1", `{"b":2}`)))
-	replaced := closed(func(event.Receipt) {})
-	edit := receipt()
-	db.exec(`UPDATE dead_letters SET replaced_by = $2 WHERE event_id = $1`, replaced.ID, edit.ID)
-	rescued := closed(func(event.Receipt) {})
-	waiting := closed(func(event.Receipt) {})
-	text, err := os.ReadFile("../migrations/0017_create_verdicts.sql")
-	require.NoError(t, err)
-	db.process(rescued, parsed(patch("2", `{}`)))
-	db.record(died(waiting, time.Now().Add(time.Minute)))
-	db.exec(`DROP TABLE verdicts`)
-	_, sql, _ := strings.Cut(string(text), "-- +goose Up")
-	db.exec(sql)
-
-	require.Equal(t, 3, value[int](db, `SELECT count(*) FROM verdicts`))
-	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(rescued).State)
-	for _, r := range []event.Receipt{parseless, replaced} {
-		require.Equal(t, "01:30:00 "+r.ID, value[string](db,
-			`SELECT (expires_at - first_seen)::text || ' ' || event_id FROM idempotency_keys WHERE key = $1`, r.Key))
-	}
-	require.Equal(t, edit.ID, value[string](db, `SELECT replaced_by::text FROM verdicts WHERE event_id = $1`, replaced.ID))
-	db.requireStates(map[string]string{"1": `{"a":1,"b":2}`})
-	n, err := db.Writer.EnforceDecisions(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	db.requireStates(map[string]string{"1": `{"b":2}`})
-	db.requireUntouchable(linked, event.OutcomeDiscarded, "x")
-	db.requireUntouchable(replaced, event.OutcomeReplaced, "x")
-	n, err = db.Writer.EnforceDecisions(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, n)
 }

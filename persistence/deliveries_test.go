@@ -128,7 +128,7 @@ func TestAFailedAttemptIsMadeAgainWhenItIsDue(t *testing.T) {
 	db.settle(failed)
 	require.Empty(t, db.lease(10, 10))
 	require.WithinDuration(t, time.Now().Add(time.Hour), value[time.Time](db, `SELECT due_at FROM delivery_queue`), time.Minute)
-	require.Equal(t, "503", value[string](db, `SELECT trouble FROM destination_states WHERE trouble_since IS NOT NULL`))
+	require.Equal(t, "503", value[string](db, `SELECT failure FROM destination_states WHERE failing_since IS NOT NULL`))
 
 	db.passes(1, time.Hour)
 	jobs := db.lease(10, 10)
@@ -138,7 +138,7 @@ func TestAFailedAttemptIsMadeAgainWhenItIsDue(t *testing.T) {
 	db.settle(became(jobs[0], delivery.OK, "204"))
 	require.Equal(t, 2, value[int](db, `SELECT attempts FROM deliveries WHERE event_id = $1`, id))
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM delivery_attempts`))
-	require.True(t, value[bool](db, `SELECT trouble_since IS NULL AND failures = 0 FROM destination_states`))
+	require.True(t, value[bool](db, `SELECT failing_since IS NULL AND failures = 0 FROM destination_states`))
 }
 
 func TestWhatIsGivenUpIsADeadLetterOfItsSubscription(t *testing.T) {
@@ -683,9 +683,9 @@ func TestAFirstSuccessEndsTrouble(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	db.queue(1, 1)
 	jobs := db.lease(10, 10)
-	db.exec(`UPDATE destination_states SET failures = 2, trouble_since = now(), trouble = 'x'`)
+	db.exec(`UPDATE destination_states SET failures = 2, failing_since = now(), failure = 'x'`)
 	db.settle(delivery.Outcome{Job: jobs[0], Result: delivery.Result{Kind: delivery.OK, Code: "200", At: time.Now()}})
-	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM destination_states WHERE failures = 0 AND trouble_since IS NULL`))
+	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM destination_states WHERE failures = 0 AND failing_since IS NULL`))
 	require.Equal(t, 0, db.open(1))
 }
 
@@ -696,8 +696,8 @@ func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
 	for id := range int64(3) {
 		db.destination(id+1, delivery.Destination{})
 	}
-	db.exec(`UPDATE destination_states SET trouble_since = now() - interval '1 h', trouble = 'x' WHERE destination_id = 1`)
-	db.exec(`UPDATE destination_states SET trouble_since = now(), trouble = 'x', breaker = 'open' WHERE destination_id = 2`)
+	db.exec(`UPDATE destination_states SET failing_since = now() - interval '1 h', failure = 'x' WHERE destination_id = 1`)
+	db.exec(`UPDATE destination_states SET failing_since = now(), failure = 'x', breaker = 'open' WHERE destination_id = 2`)
 	stats, err := db.Outbox.DeliveryStats(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"d1", "d2"}, stats.Failing)

@@ -65,7 +65,7 @@ func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
 	require.Equal(t, delivery.BreakerClosed, turns[0].To)
 	slow := db.lease(100, 100)
 	require.GreaterOrEqual(t, len(slow), 3)
-	require.True(t, value[bool](db, `SELECT trouble_since IS NULL AND failures = 0 FROM destination_states`))
+	require.True(t, value[bool](db, `SELECT failing_since IS NULL AND failures = 0 FROM destination_states`))
 	db.settle(each(slow, delivery.OK, "200")...)
 	db.passes(1, time.Minute)
 	require.Len(t, db.lease(100, 100), 16)
@@ -515,7 +515,7 @@ func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
 	by := ada
 	by.Reason = "nobody wants it"
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(ctx, letter.ID, by))
-	require.Zero(t, value[int](db, `SELECT count(*) FROM verdicts`))
+	require.Zero(t, value[int](db, `SELECT count(*) FROM decisions`))
 	require.Equal(t, event.StatusProcessed, db.status(letter.Receipt.ID))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(ctx, letter.ID, ada))
 

@@ -2,8 +2,6 @@ package persistence_test
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -180,60 +178,4 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err, "to give the values again repairs it")
 	require.Equal(t, crm.HTTP.Headers, sent())
-}
-
-// During the upgrade the variables in use are listed, and header values in clear are encrypted; attempts continue.
-func TestTheUpgradeOfDestinations(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../migrations/0044_list_destination_variables.sql")
-	require.NoError(t, err)
-	db := open(t, withVariables)
-	ctx := t.Context()
-	db.subscribe("crm", delivery.Events{})
-	crm := db.subscribe("crm", delivery.Events{})
-	db.exec(`ALTER TABLE destinations DROP COLUMN headers`)
-	db.exec(`DROP TABLE destination_variables`)
-	db.exec(`UPDATE destinations SET settings = '{"http": {"url": "https://crm.example.com", "secrets": "DATABASE_URL",
-		"headers": {"x-key": "hunter2"}, "of_another_version": 1}, "keep": "24h0m0s"}', version = version + 1`)
-	db.exec(`INSERT INTO destinations (name, settings, version) VALUES
-		('pasted', '{"http": {"url": "https://a.example.com", "secrets": "whsec_MDEyMzQ1Njc4OWFi"}}', 1),
-		('lower', '{"http": {"url": "https://a.example.com", "secrets": "crm_secret"}}', 1)`)
-	db.exec(`INSERT INTO destinations (name, settings, version, deleted_at) VALUES
-		('gone', '{"http": {"url": "https://a.example.com", "secrets": "GONE", "headers": {"x-key": "hunter3"}}}', 1, now())`)
-	db.exec(`UPDATE subscriptions_head SET version = version + 1`)
-	_, sql, _ := strings.Cut(string(text), "-- +goose Up")
-	db.exec(sql)
-
-	require.Equal(t, "DATABASE_URL by upgrade, crm_secret by upgrade", db.listedVariables())
-	requireSent := func() {
-		target, err := db.Subscriptions.Target(ctx, crm.ID)
-		require.NoError(t, err)
-		require.Equal(t, delivery.Headers{"x-key": "hunter2"}, target.Destination.HTTP.Headers)
-		require.Equal(t, []string{"of DATABASE_URL"}, target.Secrets)
-	}
-	requireSent()
-	shown, err := db.Subscriptions.Destination(ctx, "crm")
-	require.NoError(t, err)
-	require.Equal(t, delivery.Headers{"x-key": delivery.MaskedHeader}, shown.HTTP.Headers)
-
-	n, err := db.Subscriptions.SealHeaders(ctx)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	require.NotContains(t, value[string](db, `SELECT string_agg(d::text, '') FROM destinations AS d`), "hunter")
-	require.JSONEq(t, `{"http": {"url": "https://crm.example.com", "secrets": "DATABASE_URL", "headers": ["x-key"],
-		"of_another_version": 1}, "keep": "24h0m0s"}`, value[string](db, `SELECT settings::text FROM destinations WHERE name = 'crm'`))
-	requireSent()
-	fresh, err := persistence.Open(ctx, db.cfg)
-	require.NoError(t, err)
-	t.Cleanup(fresh.Close)
-	db.Store = fresh
-	requireSent()
-	n, err = db.Subscriptions.SealHeaders(ctx)
-	require.NoError(t, err)
-	require.Zero(t, n)
-
-	shown.InFlight = 2
-	_, err = db.Subscriptions.ApplyDestination(ctx, shown, nil, integrator)
-	require.NoError(t, err, "what is stored may be applied again")
-	requireSent()
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -91,33 +90,8 @@ func TestAnImportDoesNotBringWhatWasExpunged(t *testing.T) {
 	require.Equal(t, []string{secret.Receipt.WorkflowID()}, gone.WorkflowIDs)
 	require.Equal(t, operation.Completed, m.finish(id).State)
 	again := m.bring(m.event("evt_secret", noon, secret.Body))
-	require.EqualValues(t, 1, again.Counts.Sum().There, "the verdict stays")
+	require.EqualValues(t, 1, again.Counts.Sum().There, "the decision stays")
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
 	_, err = db.Read.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
-}
-
-// Rows that an import had staged before the column existed are found as well.
-func TestLinesOfOlderImportsAreFound(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	m := newMover(db, 10)
-	secret := m.event("evt_secret", noon, patchBody("1", `{"name":"Æ"}`))
-	m.stage(secret, m.snapshot("2", `{}`, noon))
-	was := value[string](db, `SELECT event_id::text FROM import_rows WHERE seq = 0`)
-	db.exec(`UPDATE import_rows SET event_id = NULL`)
-	db.exec(statementOf(t, "0053_find_import_rows_of_events.sql", "UPDATE import_rows"))
-	require.Equal(t, was, value[string](db, `SELECT event_id::text FROM import_rows WHERE seq = 0`))
-	require.Equal(t, 1, value[int](db, `SELECT count(event_id) FROM import_rows`))
-}
-
-// statementOf returns the statement of a migration that begins with the text.
-func statementOf(t *testing.T, file, begin string) string {
-	t.Helper()
-	text, err := os.ReadFile("../migrations/" + file)
-	require.NoError(t, err)
-	_, rest, found := strings.Cut(string(text), begin)
-	require.True(t, found)
-	statement, _, _ := strings.Cut(rest, ";\n")
-	return begin + statement
 }

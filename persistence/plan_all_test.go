@@ -170,7 +170,7 @@ func TestNothingIsSortedByTheTextOfAnID(t *testing.T) {
 }
 
 // ourTables matches those that may be large.
-var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|redeliveries|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|verdicts|error_log|audit_log|inbox|import_rows|recovery_items|recovery_remainders|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|rebuild_keys|deliver\w+|changes\w*)$`)
+var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|redeliveries|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|decisions|error_log|audit_log|inbox|import_rows|recovery_items|recovery_remainders|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|rebuild_keys|deliver\w+|changes\w*)$`)
 
 // genericPlan returns the plan of a statement for any arguments; false if it has none and that matters, or is only a part of a
 // statement.
@@ -307,7 +307,7 @@ SELECT i % 32, i::text::xid8, 1, '[{}]', now() - i * interval '1 s' FROM generat
 	db.exec(`
 INSERT INTO sessions (id, token, fingerprint, expires_at)
 SELECT sha256(i::text::bytea), 't' || i % 100, '', now() + i * interval '1 s' FROM generate_series(1, 20000) AS i`)
-	db.exec(`INSERT INTO verdicts (event_id, verdict, by, reason)
+	db.exec(`INSERT INTO decisions (event_id, decision, by, reason)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 'discarded', 'ada', 'x' FROM generate_series(1, 20000) AS i`)
 	db.exec(`
 INSERT INTO event_contents (provider, content, received_at, event_id)
@@ -340,7 +340,7 @@ SELECT ('01' || lpad(to_hex(i), 30, '0'))::uuid, 'acme', 'thing', 'e' || i, 1, '
 func fillDeliveries(db *database) {
 	db.exec(`INSERT INTO destinations (name, settings, version) SELECT 'd' || i, '{}', i FROM generate_series(1, 5000) AS i`)
 	db.exec(`
-INSERT INTO destination_states (destination_id, next_at, trouble_since)
+INSERT INTO destination_states (destination_id, next_at, failing_since)
 SELECT id, now() + id * interval '1 s', CASE WHEN id % 100 = 0 THEN now() END FROM destinations`)
 	db.exec(`
 INSERT INTO subscriptions (name, destination_id, settings, active, version, deleted_at)

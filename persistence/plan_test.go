@@ -301,7 +301,7 @@ SELECT 'acme', 'thing', 'e' || i, now(), lpad(to_hex(i), 32, '0')::uuid FROM gen
 INSERT INTO idempotency_keys (provider, key, event_id, first_seen)
 SELECT 'acme', 'k' || i, lpad(to_hex(i), 32, '0')::uuid, now() FROM generate_series(1, 20000) AS i`)
 	fillLinks(db)
-	db.exec(`INSERT INTO verdicts (event_id, verdict, by, reason)
+	db.exec(`INSERT INTO decisions (event_id, decision, by, reason)
 SELECT gen_random_uuid(), 'discarded', 'ada', 'x' FROM generate_series(1, 5000)`)
 	db.exec(`ANALYZE`)
 	r, p := receipt(), parsed(snapshot("e7", `{"a":1}`), patch("new", `{"a":1}`))

@@ -182,7 +182,7 @@ func TestARebuildLeavesAlone(t *testing.T) {
 	_, err := db.Writer.Persist(t.Context(), waiting, body, parsed(patch("1", `{"n":1}`)), runOf(waiting))
 	require.NoError(t, err)
 	db.exec(`UPDATE dead_letters SET state = 'open', resolved_at = NULL, resolved_run_id = NULL`)
-	db.exec(`INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'discarded', 'ada', 'no')`, decided.ID)
+	db.exec(`INSERT INTO decisions (event_id, decision, by, reason) VALUES ($1, 'discarded', 'ada', 'no')`, decided.ID)
 	for _, r := range []event.Receipt{decided, waiting, dead, later} {
 		today.reads(r, patch("1", `{"n":2}`))
 	}

@@ -177,7 +177,7 @@ func TestWhatIsNotSplit(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
 	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
-	require.Zero(t, value[int](d, `SELECT count(*) FROM verdicts`))
+	require.Zero(t, value[int](d, `SELECT count(*) FROM decisions`))
 	require.Equal(t, 1, value[int](d, `SELECT count(*) FROM event_entities`))
 
 	d.fail(conflict, &event.Error{Class: event.ClassConflict, Code: event.CodeKeyConflict, Text: "x"}, "run-1")

@@ -127,7 +127,7 @@ func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 }
 
 // A decision that the standby may not have doesn't end an event.
-func TestAVerdictIsOnTheStandby(t *testing.T) {
+func TestADecisionIsOnTheStandby(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
 	r, id := d.letter()
@@ -139,8 +139,8 @@ func TestAVerdictIsOnTheStandby(t *testing.T) {
 	} {
 		ended := d.waits(step)
 		require.NoError(t, d.standby.Start())
-		var verdict *event.DecisionError
-		require.ErrorAs(t, <-ended, &verdict)
+		var decision *event.DecisionError
+		require.ErrorAs(t, <-ended, &decision)
 		require.NoError(t, d.standby.Stop())
 	}
 }

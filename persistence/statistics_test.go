@@ -54,7 +54,7 @@ CREATE TEMPORARY TABLE queues ON COMMIT DROP AS
 WITH listed AS (
      SELECT name FROM unnest($1::regclass[] || '{rebuild_entities, rebuild_keys, dead_letters, error_log, changes, sessions, rates,
                 idempotency_keys, event_contents, event_duplicates, conflicts, notification_claims, events, entities,
-                event_entities, entity_checkpoints, entity_bases, entity_names, verdicts, fetched_states}'::regclass[]) AS name
+                event_entities, entity_checkpoints, entity_bases, entity_names, decisions, fetched_states}'::regclass[]) AS name
       UNION
      SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = ANY ('{changes, deliveries, delivery_attempts}'::regclass[]))
 SELECT c.oid, listed.name FROM listed JOIN pg_class AS c ON c.oid = listed.name AND c.relkind = 'r'

@@ -170,7 +170,7 @@ func TestAnExpungeWaitsForKeysBeforeItHoldsEntities(t *testing.T) {
 }
 
 // The key kept by a decision has the fingerprint of the body, so that another event with the key is not lost without a trace.
-func TestAVerdictKeepsTheFingerprint(t *testing.T) {
+func TestADecisionKeepsTheFingerprint(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()

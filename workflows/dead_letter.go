@@ -33,17 +33,17 @@ func DeadLetterID(err error) int64 {
 func deadLetter(ctx workflow.Context, in input, failed event.Failure) (recorded activities.Recorded, err error) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	record := in.record(ctx, failed)
+	record := in.record(failed)
 	err = workflow.ExecuteActivity(withDeadLetterOptions(ctx), record.activity, record.args...).Get(ctx, &recorded)
 	if err != nil || recorded.Decision != nil || recorded.DuplicateOf != "" {
 		return recorded, err // err is set only if an operator fails the activity manually
 	}
-	if recorded.Owner != "" && hasChange(ctx, versionFailAsOwner) {
-		assignTo(ctx, &in.receipt, recorded.Owner)
+	if recorded.Owner != "" {
+		takeOver(ctx, &in.receipt, recorded.Owner)
 	}
 	reportDeadLetter(ctx, in.receipt, failed)
 	message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
-	if recorded.DeadLetterID != 0 { // 0 if an older worker recorded it
+	if recorded.DeadLetterID != 0 { // 0 if it couldn't be read
 		message = "dead letter " + strconv.FormatInt(recorded.DeadLetterID, 10) + ": " + message
 	}
 	return recorded, temporal.NewApplicationErrorWithOptions(message, ErrorDeadLettered,

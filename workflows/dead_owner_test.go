@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -82,7 +81,6 @@ func rescueWith(t *testing.T, dir string, store stores, arrange ...func(*testsui
 // A dead event owns the key, and Temporal no longer knows it:
 //   - the run goes on as that event, and says so in its memo and its result
 //   - what fails then is a failure of that event
-//   - on a worker of before it ends as its duplicate
 func TestProcessEvent_takesOverFromADeadOwner(t *testing.T) {
 	store := &ownedStore{owner: "0198-dead"}
 	env, memo := rescue(t, store)
@@ -99,15 +97,6 @@ func TestProcessEvent_takesOverFromADeadOwner(t *testing.T) {
 	require.Error(t, env.GetWorkflowError())
 	require.Len(t, store.deadLetters, 1)
 	require.Equal(t, store.owner, store.deadLetters[0].Receipt.ID)
-
-	store = &ownedStore{owner: "0198-dead"}
-	env, memo = rescue(t, store, func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("take-over-dead-owner", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	})
-	require.NoError(t, env.GetWorkflowError())
-	require.NoError(t, env.GetWorkflowResult(&result))
-	require.Equal(t, event.OutcomeDuplicate, result.Outcome)
-	require.Nil(t, memo)
 }
 
 // A dead event owns the key, and the run ends as its duplicate and does nothing for it:
@@ -164,25 +153,20 @@ func (s *failingOwner) RecordDeadLetter(_ context.Context, d event.DeadLetter) e
 	return nil
 }
 
-// A run that fails becomes one of the dead event that owns its key, and only where there is one, on a worker that knows how.
+// A run that fails becomes one of the dead event that owns its key, and only where there is one.
 func TestProcessEvent_failsAsADeadOwner(t *testing.T) {
 	t.Parallel()
-	old := func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion("fail-as-dead-owner", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	}
 	for name, c := range map[string]struct {
-		owner   string
-		arrange []func(*testsuite.TestWorkflowEnvironment)
-		memo    map[string]any
+		owner string
+		memo  map[string]any
 	}{
-		"an owner":                  {owner: "0198-dead", memo: map[string]any{workflows.MemoEventID: "0198-dead"}},
-		"no owner":                  {},
-		"an owner, on an older run": {owner: "0198-dead", arrange: []func(*testsuite.TestWorkflowEnvironment){old}},
+		"an owner": {owner: "0198-dead", memo: map[string]any{workflows.MemoEventID: "0198-dead"}},
+		"no owner": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := &failingOwner{owner: c.owner, scriptedStore: scriptedStore{persist: []error{errRejected}}}
-			env, memo := rescueWith(t, "", store, c.arrange...)
+			env, memo := rescueWith(t, "", store)
 			require.ErrorContains(t, env.GetWorkflowError(), workflows.ErrorDeadLettered)
 			require.Equal(t, c.memo, memo)
 		})

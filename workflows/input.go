@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -25,9 +24,9 @@ type call struct {
 	args     []any
 }
 
-func inputOf(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) input {
+func inputOf(receipt event.Receipt, body converter.RawValue) input {
 	size := len(body.Payload().GetData()) + len(receipt.Root)
-	large := receipt.Large != nil || size > activities.LargeInput && hasChange(ctx, versionLargeEvents)
+	large := receipt.Large != nil || size > activities.LargeInput
 	return input{receipt: receipt, body: body, large: large}
 }
 
@@ -66,12 +65,9 @@ func (in input) upsert(p event.Parsed) call {
 	return call{do.UpsertEntities, []any{in.receipt, p, event.Persisted{}}}
 }
 
-func (in input) record(ctx workflow.Context, f event.Failure) call {
+func (in input) record(f event.Failure) call {
 	if in.large {
 		return call{do.RecordLargeDeadLetter, []any{in.small(), f}}
 	}
-	if !hasChange(ctx, versionNameDeadLetter) {
-		return call{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
-	}
-	return call{do.RecordDeadLetter, []any{in.receipt, f, in.body, true}}
+	return call{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
 }

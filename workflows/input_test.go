@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -28,15 +26,8 @@ func TestAnEventIsLargeBeyondTheLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var suite testsuite.WorkflowTestSuite
-			env := suite.NewTestWorkflowEnvironment()
-			env.ExecuteWorkflow(func(ctx workflow.Context) (bool, error) {
-				body := converter.NewRawValue(&commonpb.Payload{Data: make([]byte, c.body)})
-				return inputOf(ctx, event.Receipt{Root: make([]byte, c.root)}, body).large, nil
-			})
-			var large bool
-			require.NoError(t, env.GetWorkflowResult(&large))
-			require.Equal(t, c.large, large)
+			body := converter.NewRawValue(&commonpb.Payload{Data: make([]byte, c.body)})
+			require.Equal(t, c.large, inputOf(event.Receipt{Root: make([]byte, c.root)}, body).large)
 		})
 	}
 }

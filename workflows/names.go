@@ -29,9 +29,6 @@ const (
 	TypeRecoverDue = "RecoverDue"
 	// TypeDestinationFailing escalates the failure of a destination.
 	TypeDestinationFailing = "DestinationFailing"
-	// formerDestinationFailing is its name before November 2026: older runs have it, and older processes still start it. It can go
-	// once no such run is open or kept as a recorded history.
-	formerDestinationFailing = "ReceiverInTrouble"
 	// TypeReplayDue runs due automatic replays; started by a schedule.
 	TypeReplayDue = "ReplayDue"
 	// TypeSweepRuns handles runs that couldn't record their own state, such as terminated ones; started by a schedule.

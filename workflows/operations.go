@@ -18,11 +18,8 @@ const (
 	pausedPollInterval = time.Minute
 )
 
-// operate provides the activity names of operations, former the names that some of them had in earlier releases.
-var (
-	operate *background.Activities
-	former  *background.FormerNames
-)
+// operate provides the activity names of operations.
+var operate *background.Activities
 
 // RebuildEntities runs one rebuild, page by page.
 func RebuildEntities(ctx workflow.Context, id string) (operation.Rebuild, error) {
@@ -122,7 +119,7 @@ func isLong(ctx workflow.Context, n int) bool {
 // continueAsNew returns the error that continues a run as new, or the cancellation error if the run was canceled, since the
 // next run would not be canceled.
 func continueAsNew(ctx workflow.Context, workflowType string, arg any) error {
-	if ctx.Err() != nil && hasChange(ctx, versionKeepCancel) {
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return workflow.NewContinueAsNewError(ctx, workflowType, arg)

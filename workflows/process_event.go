@@ -26,7 +26,7 @@ type ProcessResult struct {
 	// CorrelationID is the correlation ID of the request.
 	CorrelationID string `json:"correlation_id,omitempty"`
 	// Decision is set if an operator made a decision about the event (discarded, replaced or expunged).
-	Decision *event.Decision `json:"verdict,omitempty"`
+	Decision *event.Decision `json:"decision,omitempty"`
 
 	rescues bool // the key's owner is dead or unfinished, and this redelivery can continue it
 }
@@ -41,9 +41,10 @@ func (r ProcessResult) decided(v *event.Decision) ProcessResult {
 // possible. The history shows all steps. If the retries are exhausted, it records a dead letter and fails, so that
 // ExecutionStatus="Failed" finds the run. If an operator has made a decision about the event, the run ends with that outcome.
 func ProcessEvent(ctx workflow.Context, receipt event.Receipt, body converter.RawValue) (ProcessResult, error) {
-	in := inputOf(ctx, receipt, body)
+	in := inputOf(receipt, body)
 	result, parsed, failed := process(ctx, &in)
-	if result.rescues && takeOver(ctx, &in.receipt, result.Owner) {
+	if result.rescues {
+		takeOver(ctx, &in.receipt, result.Owner)
 		result, parsed, failed = process(ctx, &in)
 	}
 	if failed != nil {
@@ -69,7 +70,7 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 		return result, parsed, failed
 	}
 	stored, failed := store(ctx, in, parsed, result, true)
-	if failed != nil && lacksRow(ctx, failed.Code) {
+	if failed != nil && lacksRow(failed.Code) {
 		stored, failed = store(ctx, in, parsed, result, false)
 	}
 	return stored, parsed, failed
@@ -114,7 +115,7 @@ func store(
 }
 
 // showUpsert adds the upsert step to the history if the persist step has already upserted the entities. It only makes the
-// entities visible, so its error is ignored. Workers of earlier releases didn't return entities.
+// entities visible, so its error is ignored.
 func showUpsert(ctx workflow.Context, in *input, persisted event.Persisted) {
 	if len(persisted.Entities) == 0 {
 		return
@@ -128,7 +129,7 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 	s := step{name: event.StepParse, policy: defaultPolicy(), eventID: in.receipt.ID, isSlow: in.isStored()}
 	failed = s.run(ctx, &parsed, in.parse())
 	if failed == nil && parsed.Large {
-		in.large, parsed = hasChange(ctx, versionLargeChanges), event.Parsed{}
+		in.large, parsed = true, event.Parsed{}
 		failed = s.run(ctx, &parsed, in.parse())
 	}
 	return parsed, failed
@@ -138,8 +139,8 @@ func parse(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.
 // it; then, up to twice, what the state names.
 func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed *event.Failure) {
 	parsed, failed = parse(ctx, in)
-	for _, version := range []string{versionFetchState, versionFetchAlso, versionFetchAlso} {
-		if failed != nil || parsed.Fetch == nil || !hasChange(ctx, version) {
+	for range 3 {
+		if failed != nil || parsed.Fetch == nil {
 			break
 		}
 		s := step{name: event.StepFetch, summary: "fetch: " + parsed.Fetch.From, policy: parsed.Fetch.Policy, eventID: in.receipt.ID}
@@ -151,18 +152,9 @@ func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed 
 	return parsed, failed
 }
 
-// takeOver continues the run as the event that owns the key: that event is dead or unfinished. The ingress does the same if
-// Temporal still has that event's run.
-func takeOver(ctx workflow.Context, receipt *event.Receipt, owner string) bool {
-	if !hasChange(ctx, versionTakeOver) {
-		return false
-	}
-	assignTo(ctx, receipt, owner)
-	return true
-}
-
-// assignTo assigns the run to another event, also in its memo.
-func assignTo(ctx workflow.Context, receipt *event.Receipt, owner string) {
+// takeOver continues the run as the event that owns the key, also in its memo: that event is dead or unfinished. The ingress does
+// the same if Temporal still has that event's run.
+func takeOver(ctx workflow.Context, receipt *event.Receipt, owner string) {
 	receipt.ID = owner
 	_ = workflow.UpsertMemo(ctx, map[string]any{MemoEventID: owner}) // fails only if a string can't be encoded
 }

@@ -18,7 +18,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
-	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
 	"holdfast/event"
@@ -143,7 +142,7 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 
 // An operator has decided about the event: whichever step finds the decision, the run ends with its outcome and names the
 // operator, time and reason. No step is retried, and no dead letter is reported.
-func TestAVerdictEndsTheRun(t *testing.T) {
+func TestADecisionEndsTheRun(t *testing.T) {
 	t.Parallel()
 	decision := event.Decision{EventID: receipt().ID, Outcome: event.OutcomeDiscarded, By: "ada", Reason: "a test of the sender",
 		At: time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)}
@@ -304,26 +303,20 @@ func TestProcessEvent_deadLettersPoison(t *testing.T) {
 	require.Equal(t, event.StepParse, store.deadLetters[0].Failure.Step)
 }
 
-// A failed run names its dead letter, in its message and in its details. A run of an older release doesn't ask for the ID,
-// because it would treat it as a decision.
+// A failed run names its dead letter, in its message and in its details.
 func TestProcessEvent_namesItsDeadLetter(t *testing.T) {
 	for name, c := range map[string]struct {
-		version workflow.Version
 		unnamed error
 		message string
 		id      int64
 	}{
-		"a run of today":          {1, nil, "dead letter 812: parse rejected: ", numberOfLetter},
-		"a run from before that":  {workflow.DefaultVersion, nil, "parse rejected: ", 0},
-		"its number is not found": {1, errOutage, "parse rejected: ", 0},
+		"its number is found":     {nil, "dead letter 812: parse rejected: ", numberOfLetter},
+		"its number is not found": {errOutage, "parse rejected: ", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var env *testsuite.TestWorkflowEnvironment
 			process(t, &scriptedStore{unnamed: c.unnamed}, "not json", outcome{errorType: workflows.ErrorDeadLettered, deadLetters: 1},
-				func(e *testsuite.TestWorkflowEnvironment) {
-					env = e
-					env.OnGetVersion("name-dead-letter", workflow.DefaultVersion, workflow.Version(1)).Return(c.version)
-				})
+				func(e *testsuite.TestWorkflowEnvironment) { env = e })
 			var failed *temporal.ApplicationError
 			require.ErrorAs(t, env.GetWorkflowError(), &failed)
 			require.Regexp(t, "^"+c.message, failed.Message())
@@ -392,7 +385,6 @@ func (i *inputs) Input(context.Context, event.Run) (event.Receipt, []byte, error
 // The store is away:
 //   - the steps of an event whose body and changes are below the limit are given both; those of a larger one read it, however often
 //     Temporal is away
-//   - so do those of a run that an older worker has begun and that learns of the changes now
 func TestProcessEvent_passesNoLargeBodyOn(t *testing.T) {
 	t.Parallel()
 	const empty = `{"id":"evt_1","object":"event","type":"customer.updated","created":1700000000,` +
@@ -401,14 +393,12 @@ func TestProcessEvent_passesNoLargeBodyOn(t *testing.T) {
 		return strings.Replace(empty, `"name":"`, `"name":"`+strings.Repeat("x", size-len(empty)), 1)
 	}
 	for name, c := range map[string]struct {
-		size    int
-		version workflow.Version
-		passed  bool
+		size   int
+		passed bool
 	}{
-		"both below":              {activities.LargeInput - 1000, 1, true},
-		"changes beyond it":       {activities.LargeInput, 1, false},
-		"both beyond":             {activities.LargeInput + 1, 1, false},
-		"both beyond, older runs": {activities.LargeInput + 1, workflow.DefaultVersion, false},
+		"both below":        {activities.LargeInput - 1000, true},
+		"changes beyond it": {activities.LargeInput, false},
+		"both beyond":       {activities.LargeInput + 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -416,8 +406,6 @@ func TestProcessEvent_passesNoLargeBodyOn(t *testing.T) {
 			largest := 0
 			process(t, store, of(c.size), outcome{errorType: workflows.ErrorDeadLettered, persists: 3, upserts: 1, deadLetters: 2},
 				func(env *testsuite.TestWorkflowEnvironment) {
-					env.OnGetVersion("large-events", workflow.DefaultVersion, workflow.Version(1)).Return(c.version)
-					env.OnGetVersion(mock.Anything, workflow.DefaultVersion, workflow.Version(1)).Return(workflow.Version(1))
 					env.SetOnActivityStartedListener(func(_ *activity.Info, _ context.Context, args converter.EncodedValues) {
 						passed, ok := args.(interface{ Payloads() *commonpb.Payloads })
 						require.True(t, ok)

@@ -22,11 +22,8 @@ var upkeep *background.Upkeep
 const archiveTimeout = 30 * time.Minute
 
 // purgeOrder puts archived kinds last.
-func purgeOrder(ctx workflow.Context) []retention.Kind {
+func purgeOrder() []retention.Kind {
 	all := retention.All()
-	if !hasChange(ctx, versionPurgeArchivedLast) {
-		return all
-	}
 	archived := slices.DeleteFunc(slices.Clone(all), func(k retention.Kind) bool { return !isArchived(k) })
 	return append(slices.DeleteFunc(all, isArchived), archived...)
 }
@@ -37,10 +34,7 @@ func isArchived(k retention.Kind) bool { return k == retention.Events || k == re
 // returns the first error, but still purges the other kinds.
 func PurgeExpired(ctx workflow.Context) (removed map[retention.Kind]int64, failed error) {
 	removed = map[retention.Kind]int64{}
-	for _, kind := range purgeOrder(ctx) {
-		if kind == retention.Changes && !hasChange(ctx, versionPurgeChanges) {
-			continue
-		}
+	for _, kind := range purgeOrder() {
 		n, err := purgeKind(ctx, kind)
 		removed[kind] = n
 		failed = cmp.Or(failed, err)

@@ -30,8 +30,6 @@ var registered = map[string]struct {
 	TypePurgeExpired:       {PurgeExpired, pinned},
 	TypeNotify:             {Notify, pinned},
 	TypeReportHealth:       {ReportHealth, autoUpgrade},
-
-	formerDestinationFailing: {WatchDestination, autoUpgrade},
 }
 
 // Register registers the workflows with a worker or a replayer.

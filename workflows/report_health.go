@@ -32,7 +32,7 @@ func ReportHealth(ctx workflow.Context) (sent background.Notification, err error
 	}
 	for range sendAttempts {
 		sent = background.Notification{} // JSON decoding doesn't clear omitted fields
-		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "send"), named(ctx, upkeep.SendReport, former.TellReport), text).
+		err = workflow.ExecuteActivity(withSingleAttempt(ctx, "send"), upkeep.SendReport, text).
 			Get(ctx, &sent)
 		if err != nil || sent.Channels > 0 {
 			return sent, err

@@ -62,7 +62,7 @@ func (s step) retry(ctx workflow.Context, result any, c call, err error) *event.
 		if ctx.Err() != nil {
 			return s.canceled(ctx, err, counted)
 		}
-		if class.IsFinal() || counted >= s.policy.Attempts || s.persistsAgain && lacksRow(ctx, codeOf(err)) {
+		if class.IsFinal() || counted >= s.policy.Attempts || s.persistsAgain && lacksRow(codeOf(err)) {
 			return s.failure(ctx, err, counted)
 		}
 		if class == event.ClassFailed {
@@ -79,9 +79,7 @@ func (s step) retry(ctx workflow.Context, result any, c call, err error) *event.
 }
 
 // lacksRow reports whether a step has failed with a code because the database no longer has the event's row.
-func lacksRow(ctx workflow.Context, code string) bool {
-	return code == event.CodeNotPersisted && hasChange(ctx, versionPersistAgain)
-}
+func lacksRow(code string) bool { return code == event.CodeNotPersisted }
 
 // canceled returns the failure of a step after an operator canceled the run, regardless of the last error.
 func (s step) canceled(ctx workflow.Context, err error, counted int) *event.Failure {

@@ -78,7 +78,7 @@ func SweepRuns(ctx workflow.Context, state *SweepState) (SweepResult, error) {
 	if workflow.IsContinueAsNewError(err) || ctx.Err() != nil {
 		return state.Result, err
 	}
-	if err = firstOrAll(append([]error{err}, state.sweepRest(ctx)...)); err != nil || !state.hasMarks() {
+	if err = firstOrAll(append([]error{err}, state.sweepRest(ctx)...)); err != nil {
 		return state.Result, err
 	}
 	err = workflow.ExecuteActivity(withOperationOptions(ctx, "mark"), operate.LeaveMark, state.Seen, state.Last).
@@ -91,27 +91,22 @@ func (s *SweepState) repair(ctx workflow.Context) error {
 	if err := s.sweepClosed(ctx); err != nil {
 		return err
 	}
-	if hasChange(ctx, versionSweepUnfinished) {
-		if err := s.sweepUnfinished(ctx); err != nil {
-			return err
-		}
+	if err := s.sweepUnfinished(ctx); err != nil {
+		return err
 	}
 	return s.heal(ctx)
 }
 
 // sweepRest checks acknowledged events, open runs, dead letters that are being replayed, and operations. None needs another: each
 // runs although others failed.
-func (s *SweepState) sweepRest(ctx workflow.Context) (failed []error) {
+func (s *SweepState) sweepRest(ctx workflow.Context) []error {
 	result, before := &s.Result, s.Result.Until.Add(-sweepOpenAfter)
-	if hasChange(ctx, versionSweepAccepted) {
-		failed = append(failed, workflow.ExecuteActivity(withOperationOptions(ctx, "accepted events"), operate.SweepAccepted).
-			Get(ctx, &result.Deleted))
-	}
-	return append(failed,
+	return []error{
+		workflow.ExecuteActivity(withOperationOptions(ctx, "accepted events"), operate.SweepAccepted).Get(ctx, &result.Deleted),
 		workflow.ExecuteActivity(withOperationOptions(ctx, "open runs"), operate.SweepOpenRuns, before).Get(ctx, &result.Stuck),
 		workflow.ExecuteActivity(withOperationOptions(ctx, "stale replays"), operate.ReleaseReplays).Get(ctx, &result.Released),
-		workflow.ExecuteActivity(withOperationOptions(ctx, "replays"), named(ctx, operate.SignalReplays, former.WakeReplays)).
-			Get(ctx, &result.Signaled))
+		workflow.ExecuteActivity(withOperationOptions(ctx, "replays"), operate.SignalReplays).Get(ctx, &result.Signaled),
+	}
 }
 
 // firstOrAll returns the only error, with its type, or all of several.
@@ -150,9 +145,6 @@ func (s *SweepState) start(ctx workflow.Context) error {
 	}
 	s.Result.UnfinishedAfter = last.UnfinishedAfter
 	s.Page = operation.SweepPage{Since: sweepSince(last, s.Result.Until), Until: s.Result.Until}
-	if !hasChange(ctx, versionCompareMarks) {
-		return nil
-	}
 	return s.compareMarks(ctx, last)
 }
 
@@ -180,9 +172,6 @@ func (s *SweepState) compareMarks(ctx workflow.Context, last SweepResult) error 
 	s.Page.Restored, s.Page.MayBeDecided = true, s.Result.Setback.MayLackCommits()
 	return nil
 }
-
-// hasMarks reports whether the sweep has compared marks; one that an older worker has begun hasn't.
-func (s *SweepState) hasMarks() bool { return s.Seen.Identity != "" }
 
 // heal processes again what the sweep has restored, and reports it.
 func (s *SweepState) heal(ctx workflow.Context) error {
@@ -214,7 +203,7 @@ func (s *SweepState) sweepClosed(ctx workflow.Context) error {
 		if len(swept.Next) == 0 {
 			return nil
 		}
-		if isLong(ctx, n) && hasChange(ctx, versionContinueSweep) {
+		if isLong(ctx, n) {
 			return continueAsNew(ctx, TypeSweepRuns, s)
 		}
 	}

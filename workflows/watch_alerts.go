@@ -13,11 +13,11 @@ type alert string
 
 // The alerts; their values are error codes.
 const (
-	alertFailing   alert = "receiver_in_trouble"
-	alertReminder  alert = "receiver_still_in_trouble"
-	alertWarning   alert = "receiver_before_disabled"
-	alertDisabled  alert = "receiver_disabled"
-	alertRecovered alert = "receiver_recovered"
+	alertFailing   alert = "destination_failing"
+	alertReminder  alert = "destination_still_failing"
+	alertWarning   alert = "destination_disabled_soon"
+	alertDisabled  alert = "destination_disabled"
+	alertRecovered alert = "destination_recovered"
 )
 
 const (

@@ -22,8 +22,8 @@ type FailingDestination struct {
 	DestinationID int64     `json:"destination_id"`
 	Destination   string    `json:"destination"`
 	Since         time.Time `json:"since,omitzero"`
-	Notified      alert     `json:"told,omitempty"`
-	Checks        int       `json:"looks,omitempty"`
+	Notified      alert     `json:"notified,omitempty"`
+	Checks        int       `json:"checks,omitempty"`
 }
 
 // WatchResult says how the failure ended: recovered, disabled, resumed (by an operator) or deleted.
@@ -81,7 +81,7 @@ func (w *watch) check(ctx workflow.Context) (outcome string, pause time.Duration
 	w.updated = false
 	var check background.DestinationCheck
 	err = workflow.ExecuteActivity(withOperationOptions(ctx, "check"),
-		named(ctx, operate.CheckDestination, former.LookAtReceiver), w.DestinationID).Get(ctx, &check)
+		operate.CheckDestination, w.DestinationID).Get(ctx, &check)
 	if err != nil {
 		return "", 0, err
 	}
@@ -120,7 +120,7 @@ func (w *watch) notify(ctx workflow.Context, what alert, check background.Destin
 	}
 	w.Notified = what
 	return workflow.ExecuteActivity(withOperationOptions(ctx, "notify"),
-		named(ctx, operate.NotifyAboutDestination, former.TellOfReceiver), background.DestinationNotification{
+		operate.NotifyAboutDestination, background.DestinationNotification{
 			WorkflowID: DestinationWorkflowID(w.Destination), Code: string(what),
 			Text: alertText(what, w.Destination, check.Condition, time.Duration(check.DisableAfter)),
 		}).Get(ctx, nil)
@@ -134,7 +134,7 @@ func (w *watch) handleUpdates(ctx workflow.Context) error {
 	}{{UpdatePause, delivery.DestinationPaused}, {UpdateResume, delivery.DestinationReady}, {UpdateProbe, ""}} {
 		handler := func(ctx workflow.Context, u WatchUpdate) (c delivery.Condition, err error) {
 			err = workflow.ExecuteActivity(withRequestOptions(ctx, update.name),
-				named(ctx, operate.UpdateDestination, former.ChangeReceiver), background.DestinationUpdate{
+				operate.UpdateDestination, background.DestinationUpdate{
 					DestinationID: w.DestinationID, To: update.to, By: u.By, Reason: u.Reason,
 				}).Get(ctx, &c)
 			w.updated = true

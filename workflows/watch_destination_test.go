@@ -85,7 +85,7 @@ func TestWatchDestination_climbsToItsEnd(t *testing.T) {
 	})
 	require.Equal(t, "disabled", env.run(t).Outcome)
 	require.Equal(t, []string{
-		"receiver_in_trouble 2m0s", "receiver_still_in_trouble 1h0m0s", "receiver_before_disabled 6h0m0s", "receiver_disabled 12h0m0s",
+		"destination_failing 2m0s", "destination_still_failing 1h0m0s", "destination_disabled_soon 6h0m0s", "destination_disabled 12h0m0s",
 	}, env.told)
 }
 
@@ -95,7 +95,7 @@ func TestWatchDestination_recovers(t *testing.T) {
 	env := newTrouble(t, 120*time.Hour)
 	env.after(8*time.Minute, func(c *delivery.Condition) { c.FailingSince = nil })
 	require.Equal(t, "recovered", env.run(t).Outcome)
-	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
+	require.Equal(t, []string{"destination_failing 2m0s", "destination_recovered 10m0s"}, env.told)
 }
 
 // An operator pauses a failing destination, and its last attempt in flight succeeds:
@@ -107,7 +107,7 @@ func TestWatchDestination_recoversWhilePaused(t *testing.T) {
 		c.State, c.StateAt, c.By, c.FailingSince = delivery.DestinationPaused, env.since.Add(9*time.Minute), "ada", nil
 	})
 	require.Equal(t, "recovered", env.run(t).Outcome)
-	require.Equal(t, []string{"receiver_in_trouble 2m0s", "receiver_recovered 10m0s"}, env.told)
+	require.Equal(t, []string{"destination_failing 2m0s", "destination_recovered 10m0s"}, env.told)
 	require.Equal(t, "destination crm accepts deliveries again but is still paused; 0 deliveries pending", env.text)
 }
 
@@ -131,7 +131,7 @@ func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
 				change(env)
 			}, 5*time.Minute)
 			require.Equal(t, outcome, env.run(t).Outcome)
-			require.Equal(t, []string{"receiver_in_trouble 2m0s"}, env.told)
+			require.Equal(t, []string{"destination_failing 2m0s"}, env.told)
 		})
 	}
 }
@@ -170,7 +170,7 @@ func TestWatchDestination_takesOrders(t *testing.T) {
 	require.Equal(t, "resumed", env.run(t).Outcome)
 	require.Equal(t, 20*time.Hour, env.Now().Sub(start).Round(time.Minute))
 	require.Equal(t, map[string]string{"probe": "refused", "pause": "done", "resume": "done"}, answers)
-	require.Equal(t, []string{"receiver_in_trouble 2m0s"}, env.told)
+	require.Equal(t, []string{"destination_failing 2m0s"}, env.told)
 }
 
 // The workflow is canceled just before it would continue as new:

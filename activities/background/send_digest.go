@@ -22,7 +22,7 @@ type Digest struct {
 	Failures int64 `json:"failures"`
 	Kinds    int   `json:"kinds"`
 	// Channels is how many channels accepted the message. If none did, the next round sends the same failures and newer ones.
-	Channels int    `json:"told"`
+	Channels int    `json:"channels"`
 	Error    string `json:"error,omitempty"`
 }
 

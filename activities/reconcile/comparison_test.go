@@ -123,7 +123,7 @@ func TestEverythingOfATimeIsCompared(t *testing.T) {
 		require.Equal(t, []string{"its payload key is missing"}, report.Finding(reconcile.Unreadable).Errors)
 		return counts
 	}
-	require.Equal(t, []int{3, 2, 1, 1}, counts(true), "a dry run does not know of verdicts")
+	require.Equal(t, []int{3, 2, 1, 1}, counts(true), "a dry run does not know of decisions")
 	require.Empty(t, s.recorded)
 	require.Empty(t, s.claimed)
 	require.Equal(t, []int{2, 2, 1, 1}, counts(false))

@@ -136,11 +136,6 @@ func TestNounsAreListedAndShown(t *testing.T) {
 			require.Equal(t, verb, c.Name(), noun)
 		}
 	}
-	for before, now := range map[string]string{"errors": "error", "conflicts": "conflict"} {
-		c, _, err := rootCommand().Find([]string{before, "list"})
-		require.NoError(t, err)
-		require.Equal(t, "holdfast "+now+" list", c.CommandPath())
-	}
 }
 
 // The shell can complete every argument, or it is free text.

@@ -180,7 +180,7 @@ func (d *Dispatcher) reportTransitions(transitions []delivery.Transition) {
 	for _, t := range transitions {
 		if t.Disabled != "" {
 			slog.Warn("destination.disabled", "destination", t.Destination, "reason", t.Disabled)
-			d.alert("receiver_disabled", event.ClassRejected, "destination/"+t.Destination, t.Disabled)
+			d.alert("destination_disabled", event.ClassRejected, "destination/"+t.Destination, t.Disabled)
 		}
 		if t.From != t.To {
 			slog.Warn("circuit.state_change", "destination", t.Destination, "from", string(t.From), "to", string(t.To))

@@ -236,7 +236,7 @@ SELECT coalesce(i.event_id::text, ''),
        coalesce((SELECT status FROM events WHERE id = i.event_id), ''),
        EXISTS (SELECT FROM dead_letters WHERE workflow_id = 'soak:' || k.key AND subscription_id = 0
                   AND state IN ('open', 'replaying', 'exhausted')),
-       coalesce((SELECT verdict FROM verdicts WHERE event_id = i.event_id), ''),
+       coalesce((SELECT decision FROM decisions WHERE event_id = i.event_id), ''),
        EXISTS (SELECT FROM entities WHERE provider = 'soak' AND kind = 'note' AND external_id = k.note AND state ? k.key)
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k (key, note, n)
   LEFT JOIN idempotency_keys AS i ON i.provider = 'soak' AND i.key = k.key

@@ -39,7 +39,7 @@ type ImportItem struct {
 	Line    int64           `json:"line"`
 	Receipt event.Receipt   `json:"receipt,omitzero"`
 	Body    []byte          `json:"-"`
-	Failure *ImportFailure  `json:"trouble,omitempty"`
+	Failure *ImportFailure  `json:"failure,omitempty"`
 	Entity  *ImportSnapshot `json:"entity,omitempty"`
 	// Stored is set for data archived by Holdfast, which is restored unchanged. It omits the receipt, which is in Receipt.
 	Stored *retention.Stored `json:"stored,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"holdfast/event"
 	"holdfast/event/operation"
@@ -35,17 +34,6 @@ func AddChoiceFlag[T ~string](c *cobra.Command, to *T, name, usage string, all [
 
 // Words returns the values of a closed set as text.
 func Words[T ~string](all []T) []string { return each(all, func(one T) string { return string(one) }) }
-
-// Alias gives a flag a second, older name.
-func Alias(c *cobra.Command, other, name string) {
-	before := c.Flags().GetNormalizeFunc()
-	c.Flags().SetNormalizeFunc(func(f *pflag.FlagSet, given string) pflag.NormalizedName {
-		if given == other {
-			given = name
-		}
-		return before(f, given)
-	})
-}
 
 // pageSize is a number of rows.
 type pageSize struct{ to *int }
@@ -140,12 +128,9 @@ func AddDryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "change nothing: show what would be done")
 }
 
-// AddFileFlag adds the flag for an input file; other is its old name.
-func AddFileFlag(c *cobra.Command, to *string, usage, other string) {
+// AddFileFlag adds the flag for an input file.
+func AddFileFlag(c *cobra.Command, to *string, usage string) {
 	c.Flags().StringVarP(to, "file", "f", "", "the file to read (- is standard input): "+usage)
-	if other != "" {
-		Alias(c, other, "file")
-	}
 }
 
 // AddSecretFlag adds a secret to sign or check with.

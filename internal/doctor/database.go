@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,6 +56,9 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 func (d *doctor) examineMigrations(ctx context.Context) bool {
 	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
 	switch {
+	case errors.Is(err, migrations.ErrEarlierBuild):
+		d.found("migrations", resultFail, err.Error(), "")
+		return false
 	case err != nil && serverOf(err) == "":
 		d.found("migrations", resultFail, "can't be read", "give the user of DATABASE_URL the right to read goose_db_version")
 		return false

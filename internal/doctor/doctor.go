@@ -28,7 +28,7 @@ const (
 // Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"`
-	Result Result `json:"verdict"`
+	Result Result `json:"result"`
 	// Detail is what was found; Advice says what to do.
 	Detail string `json:"detail"`
 	Advice string `json:"advice,omitempty"`

@@ -78,7 +78,7 @@ func TestUntoldFailures(t *testing.T) {
 		"nothing waits":                       {0, nil, notifyResult{Failures: 3, Error: "refused"}, resultOK},
 		"the round comes":                     {3, &justNow, notifyResult{}, resultOK},
 		"a channel was configured":            {3, &yesterday, notifyResult{}, resultWarn},
-		"the last round told, more has come":  {3, &justNow, notifyResult{Failures: 9, Told: 1}, resultOK},
+		"the last round told, more has come":  {3, &justNow, notifyResult{Failures: 9, Channels: 1}, resultOK},
 		"no channel took it":                  {3, &justNow, notifyResult{Failures: 3, Error: "refused"}, resultFail},
 		"no channel has taken it for a while": {3, &yesterday, notifyResult{Failures: 3, Error: "refused"}, resultFail},
 	} {

@@ -45,6 +45,11 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 	if !found {
 		return false
 	}
+	isEarlier := false
+	d.check("earlier build", func() { isEarlier = d.examineEarlierBuild(ctx) }, temporal)
+	if isEarlier {
+		return false
+	}
 	d.check("search attributes", func() { d.examineSearchAttributes(ctx) }, temporal)
 	d.check("schedules", func() { d.examineSchedules(ctx) }, temporal)
 	d.check("queues", func() { d.examineQueues(ctx) }, temporal)
@@ -52,6 +57,16 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 	d.check("agreement", func() { d.examineAgreement(ctx) }, database, temporal)
 	d.check("unfinished events", func() { d.examineUnfinished(ctx) }, database, temporal)
 	return true
+}
+
+// examineEarlierBuild reports whether the namespace belongs to a build from before 0.9.0.
+func (d *doctor) examineEarlierBuild(ctx context.Context) bool {
+	err := stores.RefuseEarlierNamespace(ctx, d.temporal, d.cfg.Temporal.Namespace)
+	if errors.Is(err, stores.ErrEarlierNamespace) {
+		d.found("namespace", resultFail, err.Error(), "")
+		return true
+	}
+	return false
 }
 
 func (d *doctor) examineSearchAttributes(ctx context.Context) {

@@ -81,9 +81,9 @@ const unnotifiedFor = 10 * time.Minute
 
 // notifyResult is the result of the last round of notifications.
 type notifyResult struct {
-	// Failures counts the failures to notify; Told, the channels that accepted the message.
+	// Failures counts the failures to notify; Channels, the channels that accepted the message.
 	Failures int64  `json:"failures"`
-	Told     int    `json:"told"`
+	Channels int    `json:"channels"`
 	Error    string `json:"error"`
 }
 
@@ -108,7 +108,7 @@ func (d *doctor) examineNotifications(ctx context.Context, f persistence.Facts) 
 func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 	detail := word.Count(f.Untold, "failure waits", "failures wait") + " to be reported"
 	switch {
-	case f.Untold > 0 && last.Failures > 0 && last.Told == 0:
+	case f.Untold > 0 && last.Failures > 0 && last.Channels == 0:
 		d.found("notifications", resultFail, detail+"; the last try: "+last.Error,
 			"no channel takes messages: correct HOLDFAST_NOTIFY_URLS, and start the workers with it")
 	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > unnotifiedFor+d.cfg.Notify.Every:

@@ -13,16 +13,16 @@ import (
 
 // Facts describes what would happen to the request as a whole: alternating names and values. A value may be "".
 func (e Explanation) Facts(p *providers.Provider) []string {
-	verdict, refusal := "yes, by "+e.Scheme, ExplainedRefusal{}
+	answer, refusal := "yes, by "+e.Scheme, ExplainedRefusal{}
 	if e.Refused != "" {
-		verdict, refusal = "refused: "+string(e.Refused), *e.Refusal
+		answer, refusal = "refused: "+string(e.Refused), *e.Refusal
 	}
 	reply := strconv.Itoa(e.Status) + " " + http.StatusText(e.Status)
 	if e.Challenge {
 		reply += " (a handshake, not an event): " + e.Reply
 	}
 	return []string{
-		"authentic", verdict, "because", refusal.Means, "scheme", refusal.Scheme, "found", refusal.Detail, "next", refusal.Next,
+		"authentic", answer, "because", refusal.Means, "scheme", refusal.Scheme, "found", refusal.Detail, "next", refusal.Next,
 		"otherwise", refusal.Otherwise, "elsewhere", e.Elsewhere,
 		"reply", reply, "limits", Limits(p), "replay", ReplayOf(p),
 	}

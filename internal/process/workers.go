@@ -49,6 +49,9 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := waitFor(ctx, "Temporal", p.probeTemporal()); err != nil {
 		return err
 	}
+	if err := stores.RefuseEarlierNamespace(ctx, p.temporal, p.cfg.Temporal.Namespace); errors.Is(err, stores.ErrEarlierNamespace) {
+		return err
+	}
 	p.apis = p.newAPIClient()
 	if err := errors.Join(p.observeQueues(), p.observeSchedules(), p.observeLists()); err != nil {
 		return err
@@ -93,7 +96,6 @@ func (p *process) startWorkers(ctx context.Context) error {
 		w.RegisterActivity(operate)
 		if queue == workflows.QueueOperations {
 			w.RegisterActivity(upkeep)
-			w.RegisterActivity(&background.FormerNames{Activities: operate, Upkeep: upkeep})
 		}
 		if err := w.Start(); err != nil {
 			return fmt.Errorf("start worker of %s: %w", queue, err)

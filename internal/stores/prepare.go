@@ -20,14 +20,14 @@ func Prepare(ctx context.Context, cfg config.Config) error {
 	if err := migrations.Up(ctx, cfg.Database.URL.Reveal()); err != nil {
 		return err
 	}
-	if err := finish(ctx, cfg); err != nil {
-		return err
-	}
 	temporal, err := NewTemporalClient(cfg, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
+	if err := RefuseEarlierNamespace(ctx, temporal, cfg.Temporal.Namespace); err != nil {
+		return err
+	}
 	missing := registerSearchAttributes(ctx, temporal, cfg.Temporal.Namespace)
 	var attributes *AttributesError
 	if missing != nil && !errors.As(missing, &attributes) {
@@ -42,19 +42,4 @@ func Await(ctx context.Context, cfg config.Config, tell func(reason string)) err
 		return err
 	}
 	return migrations.Await(ctx, cfg.Database.URL.Reveal(), tell)
-}
-
-// finish does what SQL can't: it undoes effects on entities of events that were discarded before tombstones existed, and
-// encrypts header values that destinations had in clear.
-func finish(ctx context.Context, cfg config.Config) error {
-	store, err := OpenStore(ctx, cfg, nil)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	if _, err = store.Writer.EnforceDecisions(ctx); err != nil {
-		return err
-	}
-	_, err = store.Subscriptions.SealHeaders(ctx)
-	return err
 }

@@ -218,18 +218,6 @@ func TestOnlyWhoMayChangeADestinationSeesHow(t *testing.T) {
 	require.Equal(t, delivery.DestinationPaused, behind.states["crm"])
 }
 
-// Links to the former path of destinations still work, with their query.
-func TestTheFormerPathOfDestinationsRedirects(t *testing.T) {
-	t.Parallel()
-	s := startShowing(t, newDestinations().shown(), "", true)
-	v := newVisitor(t)
-	require.Equal(t, 303, v.logIn(s, s.tokens[access.RoleViewer]).StatusCode)
-	for old, path := range map[string]string{"": "", "?name=crm": "?name=crm", "/crm": "/crm", "/crm/": "/crm"} {
-		res, _ := v.get(s.url + "/console/receivers" + old)
-		require.Equal(t, "303 /console/destinations"+path, strconv.Itoa(res.StatusCode)+" "+res.Header.Get("Location"))
-	}
-}
-
 // The secret of a new destination is shown even if the database fails right after the commit: it can't be shown later.
 func TestASecretIsShownThoughTheConditionIsUnknown(t *testing.T) {
 	t.Parallel()

@@ -180,7 +180,7 @@ func viewAttempt(eventID string, a deliveryapi.AttemptView) attemptView {
 		text = cmp.Or(text, a.Code)
 	}
 	return attemptView{
-		ID: a.ID() + "-" + strconv.Itoa(a.Number), EventID: eventID, Subscription: idOf(a.Subscription),
+		ID: a.ID() + "-" + strconv.Itoa(a.Number), EventID: eventID, Subscription: a.Subscription,
 		AttemptNumber: a.Number, StatusCode: status, ResponseBody: a.Answer, Error: text, DurationMS: a.MS, CreatedAt: a.At,
 	}
 }

@@ -21,12 +21,6 @@ import (
 var signature = json.RawMessage(
 	`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`)
 
-// importedPrefix begins the names of subscriptions that earlier versions of docs/moving/dispatcher.sql exported.
-const importedPrefix = "old-"
-
-// idOf returns the ID of a subscription from its name.
-func idOf(name string) string { return strings.TrimPrefix(name, importedPrefix) }
-
 // subscriptionView is a subscription in the dispatcher's format.
 type subscriptionView struct {
 	ID         string   `json:"id"`
@@ -42,7 +36,7 @@ type subscriptionView struct {
 
 func viewSubscription(s delivery.Subscription, to delivery.Destination) subscriptionView {
 	return subscriptionView{
-		ID: idOf(s.Name), URL: to.HTTP.URL, EventTypes: append([]string{}, s.Events.Types...), RateLimit: to.PerSecond(),
+		ID: s.Name, URL: to.HTTP.URL, EventTypes: append([]string{}, s.Events.Types...), RateLimit: to.PerSecond(),
 		Active: s.Active, Retry: to.Retry,
 	}
 }
@@ -120,19 +114,18 @@ func (s *Server) mustBeAlone(ctx context.Context, found delivery.Subscription) e
 
 // subscription returns the dispatcher's subscription with an ID, and its destination; event.ErrNotFound if there is none.
 func (s *Server) subscription(ctx context.Context, id string) (found delivery.Subscription, to delivery.Destination, err error) {
-	for _, name := range []string{strings.ToLower(id), importedPrefix + strings.ToLower(id)} {
-		found, err = s.API.Outbound.Subscriptions.Subscription(ctx, name)
-		if err == nil && found.Name == name { // and not one whose row ID matches
-			to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
-			if err == nil && isOurs(found, to) {
-				return found, to, nil
-			}
-		}
-		if err != nil && !errors.Is(err, event.ErrNotFound) {
-			return found, to, err
-		}
+	found, err = s.API.Outbound.Subscriptions.Subscription(ctx, strings.ToLower(id))
+	if err != nil {
+		return found, to, err
 	}
-	return found, to, event.ErrNotFound
+	if found.Name != strings.ToLower(id) { // its row ID matches
+		return found, to, event.ErrNotFound
+	}
+	to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)
+	if err == nil && !isOurs(found, to) {
+		err = event.ErrNotFound
+	}
+	return found, to, err
 }
 
 func (s *Server) showSubscription(c *fiber.Ctx) error {
@@ -193,19 +186,16 @@ func (s *Server) createSubscription(c *fiber.Ctx) error {
 		return err
 	}
 	view := subscriptionView{
-		ID: idOf(made.Name), URL: made.URL, EventTypes: append([]string{}, made.Events.Types...), RateLimit: made.RateLimit,
+		ID: made.Name, URL: made.URL, EventTypes: append([]string{}, made.Events.Types...), RateLimit: made.RateLimit,
 		Active: made.Active, Retry: *wanted.Retry, Secret: made.Secret,
 	}
 	return c.Status(fiber.StatusCreated).JSON(view)
 }
 
-// mustBeFree refuses the ID of an existing subscription, also under the name of an imported one.
+// mustBeFree refuses the ID of an existing subscription.
 func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
 	if id == "" {
 		return nil
-	}
-	if strings.HasPrefix(strings.ToLower(id), importedPrefix) {
-		return httpapi.BadField("id")
 	}
 	ctx, cancel := httpapi.RequestContext(c)
 	defer cancel()

@@ -50,9 +50,6 @@ func (s *Site) Add(app *fiber.App, g *Guard, prefix string) {
 	}
 	app.All(s.Home+"/*", g.Require(access.RoleViewer, true), func(c *fiber.Ctx) error {
 		path := strings.TrimRight(c.Path(), "/")
-		if rest, ok := strings.CutPrefix(path+"/", s.Home+"/receivers/"); ok { // the former path of destinations
-			path = strings.TrimRight(s.Home+"/destinations/"+rest, "/")
-		}
 		if path != c.Path() && c.Method() == fiber.MethodGet {
 			if asked := c.Request().URI().QueryString(); len(asked) > 0 {
 				path += "?" + string(asked)

@@ -46,7 +46,7 @@ SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 				return
 			}
 		}
-		_, err := tx.Exec(t.Context(), `INSERT INTO verdicts (event_id, verdict, by, reason) VALUES ($1, 'expunged', 'ada', 'INC-1')`, id)
+		_, err := tx.Exec(t.Context(), `INSERT INTO decisions (event_id, decision, by, reason) VALUES ($1, 'expunged', 'ada', 'INC-1')`, id)
 		expunged <- errors.Join(err, tx.Commit(t.Context()))
 	}()
 	bring(t, fresh, bucket)

@@ -20,7 +20,7 @@ var selectUnfinished = records.Columns + `, raw_body FROM events AS e
  WHERE id = ANY (` + postgres.WithinBytes(`
 SELECT id, octet_length(raw_body) AS size FROM events AS e
  WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
-   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = e.id)
+   AND NOT EXISTS (SELECT FROM decisions WHERE event_id = e.id)
    AND NOT EXISTS (SELECT FROM dead_letters
                     WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted'))
  ORDER BY id LIMIT $3`) + `)

@@ -26,7 +26,7 @@ INSERT INTO dead_letters AS d (
 SELECT $1::uuid, $2, $3, $4, $5::json,
        CASE WHEN $18::text IS NULL THEN $6::bytea ELSE coalesce(` + largeBody + `, '') END, $7, $8, $9, $10, $11::integer,
        $12::timestamptz, $12::timestamptz, $13, $14, $15, $16, CASE WHEN $17::boolean THEN 'exhausted' ELSE 'open' END
- WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid)
+ WHERE NOT EXISTS (SELECT FROM decisions WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $14)
 ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'replaying', 'exhausted') DO UPDATE

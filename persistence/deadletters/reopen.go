@@ -17,10 +17,10 @@ const (
 	// lockDecisions locks the decisions about an event, about the one that it replaces and about the one that replaces it, in the
 	// common order.
 	lockDecisions = `
-SELECT event_id::text, verdict, coalesce(replaced_by::text, '') FROM verdicts
- WHERE event_id = ANY ($1::uuid[]) ORDER BY verdicts.event_id FOR UPDATE`
+SELECT event_id::text, decision, coalesce(replaced_by::text, '') FROM decisions
+ WHERE event_id = ANY ($1::uuid[]) ORDER BY decisions.event_id FOR UPDATE`
 
-	deleteDecision = `DELETE FROM verdicts WHERE event_id = $1::uuid`
+	deleteDecision = `DELETE FROM decisions WHERE event_id = $1::uuid`
 
 	// The key kept for an event without a row stays kept: the event claims it again.
 	reopenDeadLetter = `

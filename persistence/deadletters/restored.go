@@ -15,7 +15,7 @@ const (
 SELECT EXISTS (SELECT FROM dead_letters AS d
                 WHERE d.event_id = $1::uuid AND d.first_failed_at = $2::timestamptz
                   AND d.subscription_id = coalesce((` + subscriptionOfName + `), 0))
-       OR EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid AND verdict = 'expunged'),
+       OR EXISTS (SELECT FROM decisions WHERE event_id = $1::uuid AND decision = 'expunged'),
        $3 = '' OR EXISTS (` + subscriptionOfName + `)`
 
 	subscriptionOfName = `SELECT s.id FROM subscriptions AS s WHERE s.name = $3 AND s.deleted_at IS NULL`
@@ -31,7 +31,7 @@ SELECT $1::uuid, $2::timestamptz, coalesce((` + subscriptionOfName + `), 0), $4:
        $9::bytea, $10, $11, $12, $13, $14, $15::integer, $16::integer, $17, $18, $19, $20, $21::timestamptz, $22,
        $23::timestamptz, nullif($24, ''), nullif($25, ''), nullif($26, '')::uuid, $27::bytea, $28::integer, $16::integer,
        nullif($29, '')::uuid
- WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1::uuid AND verdict = 'expunged')`
+ WHERE NOT EXISTS (SELECT FROM decisions WHERE event_id = $1::uuid AND decision = 'expunged')`
 )
 
 // Restored is a closed dead letter that an import restores from an archive, with its columns encoded.

@@ -29,7 +29,7 @@ SELECT c.position
         OR EXISTS (SELECT FROM dead_letters
                     WHERE event_id = c.event_id AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted')
                    OFFSET 0))
-   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id OFFSET 0)
+   AND NOT EXISTS (SELECT FROM decisions WHERE event_id = c.event_id OFFSET 0)
    AND NOT EXISTS (SELECT FROM dead_letters AS d
                     WHERE d.event_id = c.event_id AND d.subscription_id = 0
                       AND (c.failed OR d.run_id = c.run_id OR d.last_failed_at >= c.closed_at) OFFSET 0)

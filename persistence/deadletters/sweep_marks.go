@@ -34,7 +34,7 @@ UPDATE dead_letters SET state = 'exhausted', next_replay_at = NULL
 	selectGone = `
 SELECT c.id::text FROM unnest($1::uuid[]) AS c (id)
  WHERE c.id IS NOT NULL AND NOT EXISTS (SELECT FROM events WHERE id = c.id OFFSET 0)
-   AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.id OFFSET 0)
+   AND NOT EXISTS (SELECT FROM decisions WHERE event_id = c.id OFFSET 0)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = c.id)
    AND NOT EXISTS (SELECT FROM inbox WHERE event_id = c.id)`
 )

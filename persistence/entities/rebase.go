@@ -21,7 +21,7 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text FROM 
     <= (coalesce($4::bigint::numeric, '-Infinity'), $5::timestamptz, $6::uuid)
  ORDER BY coalesce(version::numeric, '-Infinity'), occurred_at, l.event_id, position`
 
-	decidedOf = `SELECT event_id::text FROM verdicts WHERE event_id = ANY ($1::uuid[])`
+	decidedOf = `SELECT event_id::text FROM decisions WHERE event_id = ANY ($1::uuid[])`
 
 	dropBase = `DELETE FROM entity_bases WHERE provider = $1 AND kind = $2 AND external_id = $3`
 

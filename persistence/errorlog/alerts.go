@@ -37,14 +37,14 @@ UPDATE dead_letters SET notified_failures = ` + valueOfID + `
 	markEntries = `UPDATE error_log SET alert_pending = false WHERE id = ANY ($1)`
 
 	insertClaim = `
-INSERT INTO notification_claims (dead_letters, told_before, entries)
+INSERT INTO notification_claims (dead_letters, notified_before, entries)
 VALUES ($1::bigint[], $2::integer[], $3::bigint[]) RETURNING id`
 
 	deleteClaim = `DELETE FROM notification_claims WHERE id = $1`
 
 	// oldClaims selects abandoned claims.
 	oldClaims = `
-SELECT id, dead_letters, told_before, entries FROM notification_claims
+SELECT id, dead_letters, notified_before, entries FROM notification_claims
  WHERE claimed_at < now() - $1::interval ORDER BY id`
 
 	unmarkDeadLetters = `

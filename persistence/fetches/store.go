@@ -23,7 +23,7 @@ const (
 	// insertState stores nothing for an event that was expunged meanwhile.
 	insertState = `
 INSERT INTO fetched_states (event_id, at, state)
-SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM verdicts WHERE event_id = $1 AND verdict = 'expunged')
+SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM decisions WHERE event_id = $1 AND decision = 'expunged')
 ON CONFLICT (event_id) `
 
 	// saveState adds states to those of an event, after a line end.

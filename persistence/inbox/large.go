@@ -29,7 +29,7 @@ DELETE FROM inbox WHERE workflow_id = $1 AND event_id = $2::uuid
        SELECT FROM unnest($3::uuid[]) AS stored (id)
         WHERE EXISTS (SELECT FROM events WHERE id = stored.id OFFSET 0)
            OR EXISTS (SELECT FROM dead_letters WHERE event_id = stored.id AND subscription_id = 0 OFFSET 0)
-           OR EXISTS (SELECT FROM verdicts WHERE event_id = stored.id OFFSET 0))`
+           OR EXISTS (SELECT FROM decisions WHERE event_id = stored.id OFFSET 0))`
 
 	// maxLargePause is the pause before the drain checks a row again.
 	maxLargePause = time.Hour

@@ -25,7 +25,7 @@ WITH o AS MATERIALIZED (
       WHERE NOT EXISTS (
             SELECT FROM destination_states AS s
              WHERE s.destination_id = ANY ($6::bigint[])
-               AND (s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL
+               AND (s.breaker <> 'closed' OR s.failures > 0 OR s.failing_since IS NOT NULL
                     OR s.busy_answers > 0 OR s.probe_at IS NOT NULL))
 ), ended AS (
      DELETE FROM delivery_queue AS q USING o

@@ -29,8 +29,8 @@ SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
  WHERE d.deleted_at IS NULL GROUP BY 1, 2`
 
 	namesFailing = `
-SELECT d.name, s.breaker, s.trouble FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
- WHERE s.trouble_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.trouble_since LIMIT $1`
+SELECT d.name, s.breaker, s.failure FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
+ WHERE s.failing_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.failing_since LIMIT $1`
 
 	oldestRotation = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
 

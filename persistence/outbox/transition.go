@@ -17,11 +17,11 @@ import (
 // that aren't fully healthy. All others are neither locked nor written, and can be leased meanwhile.
 const lockChanged = `
 SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.failures, s.probes_ok, s.open_until, s.closed_at,
-       s.trouble_since, s.trouble, s.resume_at, s.busy_answers,
+       s.failing_since, s.failure, s.resume_at, s.busy_answers,
        s.probe_at IS NOT NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.destination_id = ANY ($1::bigint[])
-   AND (s.destination_id = ANY ($2::bigint[]) OR s.breaker <> 'closed' OR s.failures > 0 OR s.trouble_since IS NOT NULL
+   AND (s.destination_id = ANY ($2::bigint[]) OR s.breaker <> 'closed' OR s.failures > 0 OR s.failing_since IS NOT NULL
         OR s.busy_answers > 0 OR s.probe_at IS NOT NULL)
  ORDER BY s.destination_id
    FOR UPDATE OF s`
@@ -32,10 +32,10 @@ SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.
 const writeChanged = `
 UPDATE destination_states AS s
    SET breaker = n.breaker, epoch = n.epoch, failures = n.failures, probes_ok = n.probes_ok, open_until = n.open_until,
-       closed_at = n.closed_at, trouble_since = n.trouble_since, trouble = n.trouble,
+       closed_at = n.closed_at, failing_since = n.failing_since, failure = n.failure,
        state = CASE n.disabled WHEN '' THEN s.state ELSE 'disabled' END,
        reason = CASE n.disabled WHEN '' THEN s.reason ELSE n.disabled END,
-       by = CASE n.disabled WHEN '' THEN s.by ELSE 'receiver' END,
+       by = CASE n.disabled WHEN '' THEN s.by ELSE 'endpoint' END,
        state_at = CASE n.disabled WHEN '' THEN s.state_at ELSE statement_timestamp() END,
        resume_at = n.resume_at, busy_answers = n.busy_answers,
        probe_at = CASE WHEN n.needs_probe THEN ` + nextProbe + ` END,
@@ -49,7 +49,7 @@ UPDATE destination_states AS s
   FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::integer[], $5::integer[], $6::timestamptz[], $7::timestamptz[],
               $8::timestamptz[], $9::text[], $10::text[], $11::timestamptz[], $12::timestamptz[], $13::integer[],
               $14::boolean[], $15::timestamptz[])
-       AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, trouble_since, trouble, disabled, retry_at,
+       AS n (id, breaker, epoch, failures, probes_ok, open_until, closed_at, failing_since, failure, disabled, retry_at,
              resume_at, busy_answers, needs_probe, probe_after)
  WHERE s.destination_id = n.id`
 
@@ -174,7 +174,7 @@ func queueChanged(b *pgx.Batch, locked []lockedDestination, transitions []delive
 		postgres.Column(locked, func(d lockedDestination) *time.Time { return d.is.probeAfter }))
 	for _, t := range transitions {
 		if t.Disabled != "" {
-			by := oversight.Actor{Name: "receiver", Reason: t.Disabled}
+			by := oversight.Actor{Name: "endpoint", Reason: t.Disabled}
 			audit.Queue(b, by.Did(oversight.AuditDestinationDisable, "destination:"+t.Destination, nil))
 		}
 	}

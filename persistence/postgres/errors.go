@@ -29,9 +29,9 @@ func Failure(doing string, err error) error {
 	if errors.As(err, &state) {
 		return fmt.Errorf("%s: %w", doing, state)
 	}
-	var verdict *event.DecisionError
-	if errors.As(err, &verdict) {
-		return fmt.Errorf("%s: %w", doing, verdict)
+	var decision *event.DecisionError
+	if errors.As(err, &decision) {
+		return fmt.Errorf("%s: %w", doing, decision)
 	}
 	var duplicate *event.DuplicateError
 	if errors.As(err, &duplicate) {

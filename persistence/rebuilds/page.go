@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM verdicts WHERE event_id = e.id OFFSET 0), ` +
+	rebuiltEvents = records.Columns + `, raw_body, EXISTS (SELECT FROM decisions WHERE event_id = e.id OFFSET 0), ` +
 		fetches.Columns + ` FROM events AS e` + fetches.Join
 
 	// advanceRebuild counts each entity once, in however many events it differs, and stores the first of them for the diff.

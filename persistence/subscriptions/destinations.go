@@ -274,7 +274,8 @@ func scanDestination(row pgx.Row, d *destination, gone *bool) error {
 		}
 	}
 	d.ID, d.Name, d.Version = id, name, version
-	return d.hideHeaders()
+	d.maskHeaders()
+	return nil
 }
 
 // Destination returns a destination by its name or number.

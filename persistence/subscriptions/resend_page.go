@@ -25,7 +25,7 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
 
 	// mayBeSent excludes events that an operator has decided about: the decision didn't mean to send them again.
 	mayBeSent = `
-       e.status = 'processed' AND e.outcome = 'processed' AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = e.id OFFSET 0)`
+       e.status = 'processed' AND e.outcome = 'processed' AND NOT EXISTS (SELECT FROM decisions WHERE event_id = e.id OFFSET 0)`
 
 	// resentEvents continues after $3, which is null at the beginning.
 	resentEvents = `

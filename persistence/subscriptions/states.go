@@ -25,8 +25,8 @@ SELECT id, name FROM destinations WHERE deleted_at IS NULL AND (name = $1 OR id 
 INSERT INTO destination_states AS s (destination_id, state, reason, by) VALUES ($1, $2, $3, $4)
 ON CONFLICT (destination_id) DO UPDATE
    SET state = excluded.state, reason = excluded.reason, by = excluded.by, state_at = statement_timestamp(),
-       trouble_since = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.trouble_since END,
-       trouble = CASE excluded.state WHEN 'ready' THEN '' ELSE s.trouble END,
+       failing_since = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.failing_since END,
+       failure = CASE excluded.state WHEN 'ready' THEN '' ELSE s.failure END,
        low_at = CASE excluded.state WHEN 'ready' THEN '-infinity' ELSE s.low_at END,
        open_until = CASE excluded.state WHEN 'ready' THEN least(s.open_until, statement_timestamp()) ELSE s.open_until END,
        resume_at = CASE excluded.state WHEN 'ready' THEN NULL ELSE s.resume_at END,
@@ -37,8 +37,8 @@ ON CONFLICT (destination_id) DO UPDATE
 	conditionColumns = `
 SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, ''), coalesce(s.state_at, d.created_at),
        coalesce(s.breaker, 'closed'), coalesce(s.failures, 0), CASE s.breaker WHEN 'open' THEN s.open_until END,
-       CASE WHEN s.resume_at > statement_timestamp() THEN s.resume_at END, s.trouble_since,
-       coalesce(s.trouble, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), least(q.oldest, u.oldest),
+       CASE WHEN s.resume_at > statement_timestamp() THEN s.resume_at END, s.failing_since,
+       coalesce(s.failure, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), least(q.oldest, u.oldest),
        CASE WHEN coalesce(s.state, 'ready') = 'ready' AND q.next_due IS NOT NULL -- where nothing waits there is none
             THEN greatest(q.next_due, nullif(s.next_at, 'infinity')) END,
        coalesce(q.waiting + q.retrying, 0) >= $2::bigint`
@@ -61,8 +61,8 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
 
 	selectFailing = conditionColumns + `
   FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id` + queueOfEach + `
- WHERE s.trouble_since <= statement_timestamp() - $1::interval AND s.state <> 'disabled' AND d.deleted_at IS NULL
- ORDER BY s.trouble_since LIMIT 1000`
+ WHERE s.failing_since <= statement_timestamp() - $1::interval AND s.state <> 'disabled' AND d.deleted_at IS NULL
+ ORDER BY s.failing_since LIMIT 1000`
 )
 
 var auditOfState = map[delivery.DestinationState]oversight.AuditAction{

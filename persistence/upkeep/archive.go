@@ -56,7 +56,7 @@ UPDATE archive_files SET expunges = expunges + 1, due_at = CASE WHEN looked < ex
  WHERE last_id >= $1::uuid AND first_id <= $1::uuid`
 
 	expungedBetween = `
-SELECT event_id::text FROM verdicts WHERE event_id BETWEEN $1::uuid AND $2::uuid AND verdict = 'expunged'`
+SELECT event_id::text FROM decisions WHERE event_id BETWEEN $1::uuid AND $2::uuid AND decision = 'expunged'`
 
 	archiveStats = `
 SELECT (SELECT count(*) FROM archive_files), (SELECT max(at) FROM archive_files),

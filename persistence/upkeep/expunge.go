@@ -182,9 +182,9 @@ func (s *Store) expunge(
 	ctx context.Context, e *retention.Expunged, archived retention.Archived, by oversight.Actor, isTrial bool,
 ) error {
 	var (
-		traces  []trace
-		verdict *event.Decision
-		b       = &pgx.Batch{}
+		traces   []trace
+		decision *event.Decision
+		b        = &pgx.Batch{}
 	)
 	collect := func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, scanTrace)
@@ -200,19 +200,19 @@ func (s *Store) expunge(
 		return err
 	})
 	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
-	writer.QueueDecision(b, e.EventID, &verdict)
+	writer.QueueDecision(b, e.EventID, &decision)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback(ctx)
 	if len(traces) == 0 && e.Provider == "" {
-		if err := providerOfKey(ctx, tx, e); err != nil && (verdict == nil || !errors.Is(err, event.ErrNotFound)) {
+		if err := providerOfKey(ctx, tx, e); err != nil && (decision == nil || !errors.Is(err, event.ErrNotFound)) {
 			return err
 		}
 	}
-	if verdict != nil && verdict.Outcome == event.OutcomeExpunged {
-		e.Earlier = verdict
+	if decision != nil && decision.Outcome == event.OutcomeExpunged {
+		e.Earlier = decision
 	}
 	if err := s.expungeKnown(ctx, tx, e, traces, archived, by); err != nil || isTrial {
 		return err
@@ -232,9 +232,9 @@ func (s *Store) expungeKnown(
 			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
 		}
 	}
-	verdict := writer.DecisionBy(by, e.EventID, event.OutcomeExpunged)
+	decision := writer.DecisionBy(by, e.EventID, event.OutcomeExpunged)
 	provider := postgres.Clean(e.Provider)
-	taken, err := writer.DecideExpunged(ctx, s.writer, t, verdict, provider, entities.Archived(archived), receipts...)
+	taken, err := writer.DecideExpunged(ctx, s.writer, t, decision, provider, entities.Archived(archived), receipts...)
 	if err != nil {
 		return err
 	}

@@ -20,16 +20,16 @@ import (
 // statements that write, after the statement that locks.
 const (
 	selectDecision = `
-SELECT event_id::text, verdict, at, by, reason, coalesce(replaced_by::text, '') FROM verdicts WHERE event_id = $1::uuid`
+SELECT event_id::text, decision, at, by, reason, coalesce(replaced_by::text, '') FROM decisions WHERE event_id = $1::uuid`
 
 	// An expunged event stays expunged.
 	insertDecision = `
-INSERT INTO verdicts AS v (event_id, verdict, by, reason, replaced_by)
+INSERT INTO decisions AS v (event_id, decision, by, reason, replaced_by)
 VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
     ON CONFLICT (event_id) DO UPDATE
-   SET verdict = excluded.verdict, at = excluded.at, by = excluded.by, reason = excluded.reason,
+   SET decision = excluded.decision, at = excluded.at, by = excluded.by, reason = excluded.reason,
        replaced_by = excluded.replaced_by
- WHERE v.verdict <> 'expunged'`
+ WHERE v.decision <> 'expunged'`
 
 	// keepKey keeps the key claimed so that a redelivery stays a duplicate, also of an event that never ran. A key whose window has
 	// passed is claimed like an event claims it.
@@ -40,10 +40,6 @@ VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamp
    SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
        fingerprint = excluded.fingerprint
  WHERE held.event_id <> excluded.event_id AND ` + passedWindow
-
-	decidedWithLinks = `
-SELECT event_id::text FROM verdicts AS v WHERE EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = v.event_id)
- ORDER BY v.event_id`
 )
 
 // Decision returns the operator's decision about an event. It returns event.ErrNotFound if there is none.
@@ -124,35 +120,4 @@ func storeDecision(ctx context.Context, t *postgres.Transaction, v event.Decisio
 	b.Queue(insertDecision, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
 	changes.Queue(b, decisionChanges(v, receipts))
 	return t.Send(ctx, b)
-}
-
-// EnforceDecisions undoes what events with a decision still have on entities, and returns how many there were. Such decisions
-// were stored by a release that did not undo events.
-func (s *Store) EnforceDecisions(ctx context.Context) (n int, err error) {
-	const doing = "enforce decisions"
-	ids, err := pgx.CollectRows(s.db.Rows(ctx, decidedWithLinks), pgx.RowTo[string])
-	if err != nil {
-		return 0, postgres.Failure(doing, err)
-	}
-	for _, id := range ids {
-		if err := s.enforce(ctx, id); err != nil {
-			return n, postgres.Failure(doing, err)
-		}
-		n++
-	}
-	return n, nil
-}
-
-func (s *Store) enforce(ctx context.Context, eventID string) error {
-	b := &pgx.Batch{}
-	b.Queue(postgres.EventLock, eventID)
-	tx, err := s.db.Begin(ctx, b)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback(ctx)
-	if _, err := s.undo(ctx, tx, &undoing{eventID: eventID}); err != nil {
-		return err
-	}
-	return tx.Commit(ctx, &pgx.Batch{})
 }

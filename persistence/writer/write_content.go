@@ -34,7 +34,7 @@ SELECT wanted.n,
                     AND ((c.received_at, c.event_id) < (wanted.received, wanted.id)
                          OR NOT EXISTS (SELECT FROM dead_letters AS d
                                          WHERE d.event_id = c.event_id AND d.subscription_id = 0 AND d.state ` + waits + `)
-                            AND NOT EXISTS (SELECT FROM verdicts WHERE event_id = c.event_id OFFSET 0))
+                            AND NOT EXISTS (SELECT FROM decisions WHERE event_id = c.event_id OFFSET 0))
                   ORDER BY c.received_at, c.event_id LIMIT 1), ''),
        (SELECT count(*) FROM (
                SELECT FROM event_contents AS c

@@ -37,7 +37,7 @@ INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expir
 SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
        nullif(fingerprint, '')`
 
-	isUndecided = `NOT EXISTS (SELECT FROM verdicts WHERE event_id = claim.event_id OFFSET 0)`
+	isUndecided = `NOT EXISTS (SELECT FROM decisions WHERE event_id = claim.event_id OFFSET 0)`
 
 	replaceKeys = `
 ON CONFLICT (provider, key) DO UPDATE
@@ -82,7 +82,7 @@ SELECT wanted.n, coalesce(e.status, ''),
        coalesce(owner.workflow_id, ''),
        held.event_id <> wanted.id IS TRUE
            AND EXISTS (` + isDeadOf + `held.event_id` + isWaiting + `),
-       coalesce(v.verdict, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
+       coalesce(v.decision, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
        coalesce(v.replaced_by::text, ''), ` + subscriptions.HeadVersion + `,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
@@ -91,7 +91,7 @@ SELECT wanted.n, coalesce(e.status, ''),
        SELECT event_id, fingerprint, first_seen FROM idempotency_keys
         WHERE provider = wanted.provider AND key = wanted.key OFFSET 0) AS held ON true
   LEFT JOIN LATERAL (SELECT status, workflow_id FROM events WHERE id = held.event_id OFFSET 0) AS owner ON true
-  LEFT JOIN LATERAL (SELECT * FROM verdicts WHERE event_id = wanted.id OFFSET 0) AS v ON true`
+  LEFT JOIN LATERAL (SELECT * FROM decisions WHERE event_id = wanted.id OFFSET 0) AS v ON true`
 
 	// These select the dead letter of an event that waits. The states are compared afterwards: if PostgreSQL assumes an empty table,
 	// it would read all that wait.

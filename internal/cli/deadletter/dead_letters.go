@@ -62,11 +62,9 @@ func listCommand() *cobra.Command {
 	return command
 }
 
-// addFailureFlags adds the filters by what failed and why. --error-class and --error-code are old names.
+// addFailureFlags adds the filters by what failed and why.
 func addFailureFlags(c *cobra.Command, class *event.Class, code *string, step *event.Step, rule, subscription *string) {
 	cli.AddFailureFlags(c, class, code)
-	cli.Alias(c, "error-class", "class")
-	cli.Alias(c, "error-code", "code")
 	cli.AddChoiceFlag(c, step, "step", "only those that failed at this step", event.Steps())
 	c.Flags().StringVar(rule, "rule", "", "only those with an error in this field of the definition")
 	c.Flags().StringVar(subscription, "subscription", "", "only those for this subscription")

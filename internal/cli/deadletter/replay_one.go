@@ -141,7 +141,7 @@ func editCommand() *cobra.Command {
 			started.Run.WorkflowID, started.Run.RunID, started.EventID)
 		return follow(c, a, started, wait)
 	})
-	cli.AddFileFlag(command, &file, "the new body, byte for byte", "body")
+	cli.AddFileFlag(command, &file, "the new body, byte for byte")
 	addWaitFlag(command, &wait)
 	_ = command.MarkFlagRequired("file")
 	cli.AddReasonFlag(command)

@@ -39,7 +39,7 @@ func explainCommand() *cobra.Command {
 		}),
 	}
 	flags := command.Flags()
-	cli.AddFileFlag(command, &o.body, "the body, byte for byte as it was sent", "body")
+	cli.AddFileFlag(command, &o.body, "the body, byte for byte as it was sent")
 	cli.AddHeaderFlag(command, &o.headers)
 	flags.StringVar(&o.url, "url", "", "the URL to send to (if its path, its query or a signature over it matters)")
 	flags.StringArrayVar(&o.secrets, "secret", nil, "a secret instead of the configured ones: check with it (repeatable)")

@@ -29,7 +29,7 @@ func applyCommand() *cobra.Command {
 			"  holdfast subscription apply -f subscriptions.yaml --prune --yes",
 	}, func(c *cobra.Command, a *cli.API, _ []string) error { return o.run(c, a) })
 	flags := command.Flags()
-	cli.AddFileFlag(command, &o.file, "subscriptions.yaml", "")
+	cli.AddFileFlag(command, &o.file, "subscriptions.yaml")
 	_ = command.MarkFlagRequired("file")
 	cli.AddDryRunFlag(command, &o.dryRun)
 	flags.BoolVar(&o.prune, "prune", false, "delete what the file doesn't name")

@@ -204,7 +204,7 @@ func checkCommand() *cobra.Command {
 		"it, whether they can be converted to its format, and what its destination lacks.\n" +
 		"Your own types have no samples: give an event with --file or --event instead."
 	cli.AddEventFlag(command, &about, "check with it, in place of the samples")
-	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples", "")
+	cli.AddFileFlag(command, &file, "check with this body of an event, in place of the samples")
 	command.Flags().StringVar(&sender, "sender", "", "the provider of --file; the subscription's, if it names one")
 	command.MarkFlagsMutuallyExclusive("event", "file")
 	return command

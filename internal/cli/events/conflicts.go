@@ -12,11 +12,9 @@ import (
 
 // ConflictCommand returns `holdfast conflict`.
 func ConflictCommand() *cobra.Command {
-	group := cli.Group("conflict", "List events whose key belongs to an event with different content",
+	return cli.Group("conflict", "List events whose key belongs to an event with different content",
 		"  holdfast conflict list --provider stripe --since 24h",
 		conflictListCommand())
-	group.Aliases = []string{"conflicts"}
-	return group
 }
 
 func conflictListCommand() *cobra.Command {

@@ -45,7 +45,6 @@ func ImportCommand() *cobra.Command {
 	})
 	o.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
-	cli.Alias(command, "skip-mistakes", "skip-invalid")
 	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddRateFlag(command, &o.rate, "rate", "lines to apply")
 	cli.AddReasonFlag(command)
@@ -65,7 +64,6 @@ func (s *source) addFlags(c *cobra.Command) {
 	cli.AddChoiceFlag(c, &s.format, "format", "the file's format, if its name doesn't show it", importer.Formats())
 	cli.AddChoiceFlag(c, &s.record, "record", "the record of lines without one", importer.Records())
 	c.Flags().StringVar(&s.provider, "default-provider", "", "the provider of lines without one")
-	cli.Alias(c, "provider-of-lines", "default-provider")
 }
 
 func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(importer.Line) error) error {

@@ -53,7 +53,7 @@ func SendCommand() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&o.url, "url", "", "the URL to send to (default: the ingress of the configuration)")
-	cli.AddFileFlag(command, &o.file, "the body to send, in place of the definition's sample", "")
+	cli.AddFileFlag(command, &o.file, "the body to send, in place of the definition's sample")
 	cli.AddHeaderFlag(command, &o.headers)
 	cli.AddSecretFlag(command, &o.secret, "sign with it")
 	cli.AddJSONFlag(command)

@@ -20,7 +20,7 @@ func DoctorCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the installation and say what to fix (exit 1 if it fails)",
-		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.verdict != \"ok\")'",
+		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.result != \"ok\")'",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
@@ -56,8 +56,8 @@ func writeReport(w io.Writer, found doctor.Report) error {
 func writeFindings(w io.Writer, findings []doctor.Finding) error {
 	var failed []error
 	for _, f := range findings {
-		verdict := cli.Tint(w, string(f.Result), fmt.Sprintf("%-4s", f.Result))
-		_, err := fmt.Fprintf(w, "%s  %-22s %s\n", verdict, f.Check, cli.Printable(f.Detail))
+		result := cli.Tint(w, string(f.Result), fmt.Sprintf("%-4s", f.Result))
+		_, err := fmt.Fprintf(w, "%s  %-22s %s\n", result, f.Check, cli.Printable(f.Detail))
 		failed = append(failed, err)
 		if f.Advice != "" {
 			_, err := fmt.Fprintf(w, "%30s %s\n", "→", f.Advice)

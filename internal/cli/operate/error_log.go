@@ -19,11 +19,9 @@ import (
 
 // ErrorCommand returns `holdfast error`.
 func ErrorCommand() *cobra.Command {
-	group := cli.Group("error", "List and show errors, including ones that a retry resolved",
+	return cli.Group("error", "List and show errors, including ones that a retry resolved",
 		"  holdfast error list --since 1h\n  holdfast error show 12",
 		errorListCommand(), errorShowCommand())
-	group.Aliases = []string{"errors"}
-	return group
 }
 
 func errorShowCommand() *cobra.Command {

@@ -35,7 +35,6 @@ func HealthCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&at, "operator", "",
 		"the operator port of a running Holdfast (default: http:// and HOLDFAST_OPERATOR_ADDR)")
-	cli.Alias(command, "url", "operator")
 	cli.AddJSONFlag(command)
 	return command
 }

@@ -71,10 +71,10 @@ SELECT workflow_id FROM ledger_events AS e
 SELECT workflow_id FROM ledger_inbox`},
 
 	{ledger.Undone, `
-SELECT workflow_id FROM ledger_events AS e JOIN verdicts AS v ON v.event_id = e.id
+SELECT workflow_id FROM ledger_events AS e JOIN decisions AS v ON v.event_id = e.id
  WHERE e.status = 'processed' OR EXISTS (SELECT FROM event_entities AS l WHERE l.event_id = e.id)
  UNION
-SELECT workflow_id FROM ledger_dead AS d JOIN verdicts AS v USING (event_id)
+SELECT workflow_id FROM ledger_dead AS d JOIN decisions AS v USING (event_id)
  WHERE d.state IN ('open', 'replaying', 'exhausted')`},
 
 	// Days that the feed no longer has are not checked. An entity that was removed and is created again starts with any revision.
