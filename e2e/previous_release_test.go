@@ -17,7 +17,7 @@ import (
 )
 
 // previousRelease is the rollback target: a tag or, as long as there is none, the commit that completed the baseline of 0.9.0.
-const previousRelease = "0000000000000000000000000000000000000000"
+const previousRelease = "0a04cb704bfe9ead76c5385de8c476c9cad4a189"
 
 // previousBuild compiles the previous release from the repository's history. It returns "" if the checkout doesn't have that commit.
 var previousBuild = sync.OnceValues(func() (path string, err error) {
