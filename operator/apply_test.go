@@ -18,7 +18,7 @@ func TestADeclarationIsApplied(t *testing.T) {
 	t.Parallel()
 	behind := &stub{}
 	_, base := serve(t, operator.Options{API: behind.api()})
-	const new = `"destinations":{"erp":{"http":{"url":"https://erp.example.com"}}},"subscriptions":{"orders":{"to":"erp"}}`
+	const given = `"destinations":{"erp":{"http":{"url":"https://erp.example.com"}}},"subscriptions":{"orders":{"to":"erp"}}`
 	apply := func(content string) (done deliveryapi.Applied) {
 		r := ask(t, "POST", base+"/subscriptions/apply", content)
 		require.Equal(t, 200, r.status, string(r.body))
@@ -31,12 +31,12 @@ func TestADeclarationIsApplied(t *testing.T) {
 		}
 		return all
 	}
-	plan := apply(`{"dry_run":true,` + new + `}`)
+	plan := apply(`{"dry_run":true,` + given + `}`)
 	require.Equal(t, []string{"create destination erp", "create subscription orders"}, ops(plan.Plan))
 	require.Equal(t, []string{"subscription customers", "destination crm"}, plan.Left)
 	require.NotContains(t, strings.Join(behind.called(), " "), "apply")
 
-	done := apply(`{"prune":true,"reason":"release","secrets":{"erp":"theirs-0123456789abcdef"},` + new + `}`)
+	done := apply(`{"prune":true,"reason":"release","secrets":{"erp":"theirs-0123456789abcdef"},` + given + `}`)
 	require.Equal(t, []string{
 		"create destination erp", "create subscription orders", "delete subscription customers", "delete destination crm",
 	}, ops(done.Plan))

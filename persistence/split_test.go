@@ -64,7 +64,7 @@ func TestASplitReplacesTheWholeEvent(t *testing.T) {
 	parts := partsOf(whole, "evt_1", "evt_2", "evt_3")
 	decision := d.split(whole, parts...)
 	require.Equal(t, event.OutcomeReplaced, decision.Outcome)
-	require.Equal(t, parts[0].Receipt.ID, decision.ReplacedBy)
+	require.Equal(t, parts[0].ID, decision.ReplacedBy)
 	require.Equal(t, "the current definition splits it into 3 events", decision.Reason)
 	letter := d.deadLetterOf(whole)
 	require.Equal(t, event.DeadLetterDiscarded, letter.State)
@@ -72,7 +72,7 @@ func TestASplitReplacesTheWholeEvent(t *testing.T) {
 	require.Equal(t, whole.ID, d.ownerOf(whole.Key))
 	require.EqualValues(t, "event.split", d.audit()[0].Action)
 	require.Equal(t, "event:"+whole.ID, d.audit()[0].Object)
-	require.EqualValues(t, 1, value[int](d, `SELECT count(*) FROM changes WHERE items::text LIKE '%replaced%' || $1 || '%'`, whole.ID))
+	require.Equal(t, 1, value[int](d, `SELECT count(*) FROM changes WHERE items::text LIKE '%replaced%' || $1 || '%'`, whole.ID))
 
 	again := d.split2(whole, parts)
 	require.Equal(t, decision.ReplacedBy, again.ReplacedBy)
@@ -127,7 +127,7 @@ func TestPartsWaitInTheirLanes(t *testing.T) {
 		lanes[w.Receipt.Key] = w.Lane
 	}
 	require.Equal(t, map[string]event.Lane{"bulk": event.LaneBulk, "large": event.LaneLarge, "plain": event.LaneOverflow}, lanes)
-	w, err := d.Inbox.WaitingEvent(t.Context(), parts[1].Receipt.ID)
+	w, err := d.Inbox.WaitingEvent(t.Context(), parts[1].ID)
 	require.NoError(t, err)
 	require.True(t, w.Receipt.Large.Is(parts[1].Body))
 	require.False(t, w.DueAt.After(time.Now()))
@@ -150,12 +150,12 @@ func TestAPartMayHaveTheKeyOfItsEvent(t *testing.T) {
 	d.fail(whole, event.Rejectf("x", "x"), "run-1")
 	parts := partsOf(whole, "evt_1", "evt_2")
 	d.split(whole, parts...)
-	require.Equal(t, parts[0].Receipt.ID, d.ownerOf("evt_1"))
+	require.Equal(t, parts[0].ID, d.ownerOf("evt_1"))
 	require.Len(t, d.drainInto(event.LaneOverflow), 2)
 	require.EqualValues(t, 2, d.processedEvents())
 	persisted, err := d.Writer.Process(t.Context(), sentAgain("evt_1", "sha256:evt_1"), body, parsed(), event.Run{WorkflowID: "w", RunID: "r"})
 	require.NoError(t, err)
-	require.Equal(t, parts[0].Receipt.ID, persisted.Owner)
+	require.Equal(t, parts[0].ID, persisted.Owner)
 }
 
 // What isn't split: a duplicate, a conflict that no operator has accepted, and an event that is processed.
@@ -194,7 +194,7 @@ func TestPartsOfOneKey(t *testing.T) {
 	require.NoError(t, err)
 	whole := receipt()
 	parts := partsOf(whole, "evt_1", "evt_1", "evt_1", "evt_2", "evt_3")
-	parts[1].Receipt.Fingerprint = "sha256:another"
+	parts[1].Fingerprint = "sha256:another"
 	d.split(whole, parts...)
 	var keys []string
 	page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{})
@@ -204,10 +204,10 @@ func TestPartsOfOneKey(t *testing.T) {
 			keys = append(keys, fmt.Sprint(w.Receipt.Key, " ", w.Receipt.ConflictsWith))
 		}
 	}
-	apart := parts[1].Receipt.WithConflictKey(parts[0].Receipt.ID)
-	apart3 := parts[4].Receipt.WithConflictKey(waits.ID)
+	apart := parts[1].WithConflictKey(parts[0].ID)
+	apart3 := parts[4].WithConflictKey(waits.ID)
 	require.ElementsMatch(t, []string{
-		"evt_1 ", "evt_2 ", apart.Key + " " + parts[0].Receipt.ID, apart3.Key + " " + waits.ID,
+		"evt_1 ", "evt_2 ", apart.Key + " " + parts[0].ID, apart3.Key + " " + waits.ID,
 	}, keys)
 	require.Len(t, d.conflicts(), 2)
 }
@@ -294,7 +294,7 @@ func TestAnyOrderOfASplitLeavesOneEffectAPart(t *testing.T) {
 				}
 			case 2: // the ingress splits it
 				for n, part := range parts {
-					r := sentAgain(part.Receipt.Key, part.Receipt.Fingerprint)
+					r := sentAgain(part.Key, part.Fingerprint)
 					if r.Key == whole.Key { // an event with other content has the key until it is split
 						continue
 					}

@@ -55,8 +55,8 @@ func (p *Provider) DefaultSample() string {
 
 // Envelope returns the request for a custom body, with the headers of the sample of its type, and its message ID: id, unless
 // the sample has one. Without a type, or for one without a sample, the headers are those that all samples have in common. open
-// are headers that all samples have with different values: they depend on the event. partial are those that only some samples have:
-// the body of the others says the same.
+// are headers that all samples have with different values: they depend on the event. partial are those that only some samples
+// have: the body of the others says the same.
 func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open, partial []string) {
 	r = &auth.Request{Method: "POST", Path: p.Paths()[0], Query: url.Values{}, Header: map[string][]string{}}
 	r.SetHeader("content-type", "application/json")
@@ -75,8 +75,8 @@ func (p *Provider) Envelope(eventType, id string) (r *auth.Request, open, partia
 	return r, open, partial
 }
 
-// commonHeaders returns the headers that all samples have with the same value, and those with different values: of all samples, and of
-// some.
+// commonHeaders returns the headers that all samples have with the same value, and those with different values: of all samples,
+// and of some.
 func (p *Provider) commonHeaders() (common map[string]string, open, partial []string) {
 	values, having := map[string]map[string]bool{}, map[string]int{}
 	common = map[string]string{}

@@ -55,7 +55,7 @@ func serveOperator(t *testing.T) (url string, texts map[access.Role]string) {
 }
 
 // Every command does the same in its own process and, with an admin's token, through a running Holdfast. A lesser role may do what
-// its routes allow, and is told that the role isn't sufficient otherwise. Without a token, nothing works.
+// its routes allow, and otherwise gets an error that the role isn't sufficient. Without a token, nothing works.
 func TestCommandsWorkFromAnywhere(t *testing.T) {
 	install(t)
 	url, texts := serveOperator(t)

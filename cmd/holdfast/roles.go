@@ -62,7 +62,8 @@ func devCommand() *cobra.Command {
 			return dev.Run(c.Context(), cfg, c.OutOrStdout(), options)
 		},
 	}
-	command.Flags().BoolVarP(&options.Verbose, "verbose", "v", false, "log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
+	command.Flags().BoolVarP(&options.Verbose, "verbose", "v", false,
+		"log everything that HOLDFAST_LOG_LEVEL allows, not only warnings")
 	return command
 }
 

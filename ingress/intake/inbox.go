@@ -56,7 +56,9 @@ func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() !=
 
 // spool commits the event to a lane of the inbox.
 func (b *inbox) spool(ctx context.Context, lane event.Lane, e event.Received) (runs.Started, error) {
-	return execute(b.breaker, e.Receipt, func() (bool, error) { return b.spooler.Spool(ctx, lane, e.Receipt, e.Body, e.RejectRedelivery) })
+	return execute(b.breaker, e.Receipt, func() (bool, error) {
+		return b.spooler.Spool(ctx, lane, e.Receipt, e.Body, e.RejectRedelivery)
+	})
 }
 
 // spoolLate commits to the inbox an event whose start is in flight.
@@ -68,7 +70,9 @@ func (b *inbox) spoolLate(ctx context.Context, e event.Received, delay time.Dura
 
 // copy commits a copy of an event that Temporal has.
 func (b *inbox) copy(ctx context.Context, e event.Received) error {
-	s, err := execute(b.breaker, e.Receipt, func() (bool, error) { return false, b.spooler.Copy(ctx, e.Receipt, e.Body, copyPause(0)) })
+	s, err := execute(b.breaker, e.Receipt, func() (bool, error) {
+		return false, b.spooler.Copy(ctx, e.Receipt, e.Body, copyPause(0))
+	})
 	if s.Conflict != nil {
 		return &event.ConflictError{Conflict: *s.Conflict}
 	}

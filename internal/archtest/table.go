@@ -182,7 +182,7 @@ var Table = []Rule{
 	{Package: "internal/ledger", Why: "the record of sent events and its checks are independent of sender and store",
 		Ours: list("event")},
 	{Package: "internal/ledger/check",
-		Why: "the ledger's checks share the format of rows with the writers, but none of their code; tests and the bench module run them",
+		Why: "the ledger's checks share the format of rows with the writers, but none of their code; tests and bench run them",
 		// ledger, for comparing stored events with sent ones.
 		Ours:      list("delivery event internal/ledger persistence/entities persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
@@ -338,8 +338,8 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
-		Ours: list("activities/reconcile delivery event event/fold event/operation event/oversight internal/printable internal/word event/feed " +
-			"event/retention operator/api/deliveryapi operator/httpapi operator/maintenance"),
+		Ours: list("activities/reconcile delivery event event/fold event/operation event/oversight internal/printable internal/word " +
+			"event/feed event/retention operator/api/deliveryapi operator/httpapi operator/maintenance"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
 			"github.com/google/uuid"),
 		Never: neverInOperator},

@@ -60,8 +60,8 @@ func New[T any](cfg Config[T]) *Group[T] {
 	return &Group[T]{cfg: cfg}
 }
 
-// Do waits for a run with this call, and returns its answer. If ctx ends first, Do returns its error, and the call runs only if its
-// run has begun.
+// Do waits for a run with this call, and returns its answer. If ctx ends first, Do returns its error, and the call runs only if
+// its run has begun.
 func (g *Group[T]) Do(ctx context.Context, of T) error {
 	c := &Call[T]{Of: of, bytes: g.cfg.Size(of), answer: make(chan error, 1)}
 	if !g.join(c) {

@@ -31,7 +31,8 @@ type keptSecret struct {
 	expired bool
 }
 
-// NewKeptSecrets caches readings for a time. The secret of a file that can't be read is instead, after keepFor if it once could be.
+// NewKeptSecrets caches readings for a time. The secret of a file that can't be read is instead, after keepFor if it once could
+// be.
 func NewKeptSecrets(c Config, lasting time.Duration, instead string) *KeptSecrets {
 	file := func(name string) string { return c.environ()[name+fileSuffix] }
 	return &KeptSecrets{read: c.readSecrets, file: file, lasting: lasting, instead: instead}

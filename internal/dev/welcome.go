@@ -49,7 +49,8 @@ func (s *devStack) welcome(out io.Writer, cfg config.Config, demo Demo, console,
 
 		PID int
 	}{
-		Dir: cfg.Dev.Dir, Program: cmp.Or(demo.Program, os.Args[0]), Hint: demo.Hint, Console: console, Endpoint: endpoint, Definitions: cfg.Providers.Dir, PID: os.Getpid(),
+		Dir: cfg.Dev.Dir, Program: cmp.Or(demo.Program, os.Args[0]), Hint: demo.Hint, Console: console, Endpoint: endpoint,
+		Definitions: cfg.Providers.Dir, PID: os.Getpid(),
 	}
 	if s.temporal != nil {
 		shown.TemporalWeb = s.temporal.UIURL()

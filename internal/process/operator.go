@@ -74,7 +74,8 @@ func (p *process) checks(roles Roles) (checks []operator.Check) {
 // openSide opens the API's store and creates the API once for all its users.
 func (p *process) openSide(ctx context.Context) (side operators.Side, store *persistence.Store, err error) {
 	side = operators.Side{
-		Config: p.cfg, Catalogue: func() *providers.Live { return p.catalogue }, Codec: p.codec, Temporal: p.temporal, Starter: p.starter(),
+		Config: p.cfg, Catalogue: func() *providers.Live { return p.catalogue }, Codec: p.codec,
+		Temporal: p.temporal, Starter: p.starter(),
 	}
 	if p.api != nil {
 		return side, p.apiStore, nil

@@ -12,10 +12,10 @@ import (
 // earlierSchedule is a schedule that migrate of a build from before 0.9.0 has made in each namespace, and that no release has.
 const earlierSchedule = "holdfast-redrive-due"
 
-// ErrEarlierNamespace rejects the namespace of a build from before 0.9.0: its runs and schedules have names that no worker of this
-// program has.
-var ErrEarlierNamespace = errors.New("belongs to a build from before 0.9.0, which can't be upgraded: archive its events with that " +
-	"build, use a new database and a new namespace, and import the archive (docs/upgrades.md)")
+// ErrEarlierNamespace rejects the namespace of a build from before 0.9.0: its runs and schedules have names that no worker of
+// this program has.
+var ErrEarlierNamespace = errors.New("belongs to a build from before 0.9.0, which can't be upgraded: archive its events with " +
+	"that build, use a new database and a new namespace, and import the archive (docs/upgrades.md)")
 
 // RefuseEarlierNamespace returns ErrEarlierNamespace for such a namespace, and no error if Temporal doesn't say.
 func RefuseEarlierNamespace(ctx context.Context, c client.Client, namespace string) error {

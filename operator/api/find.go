@@ -41,8 +41,8 @@ func (a *API) EventOfWorkflow(ctx context.Context, workflowID string) (string, e
 }
 
 // eventWithoutRow finds an event in the inbox, in an open run, or, if it failed before it had a row, in its latest dead letter.
-// Otherwise there may be an operator's decision, or the event that has its key, or the ID is that of a redelivery: then it returns
-// the event that the redelivery repeated.
+// Otherwise there may be an operator's decision, or the event that has its key, or the ID is that of a redelivery: then it
+// returns the event that the redelivery repeated.
 func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
 	waiting, err := a.Events.WaitingEvent(ctx, id)
 	if err == nil {

@@ -118,7 +118,7 @@ func (s *Server) subscription(ctx context.Context, id string) (found delivery.Su
 	if err != nil {
 		return found, to, err
 	}
-	if found.Name != strings.ToLower(id) { // its row ID matches
+	if !strings.EqualFold(found.Name, id) { // its row ID matches
 		return found, to, event.ErrNotFound
 	}
 	to, err = s.API.Outbound.Destinations.Destination(ctx, found.To)

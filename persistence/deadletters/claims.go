@@ -18,9 +18,9 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-// The process that reruns a dead letter owns it from its claim on: a bulk replay, a run of the schedule, or the replay of one by an
-// operator. A claim is a compare-and-set on the state, so that only one of several concurrent claims wins, and every later
-// statement checks the owner, so that a late one changes nothing. An edited event begins as replaying without an owner
+// The process that reruns a dead letter owns it from its claim on: a bulk replay, a run of the schedule, or the replay of one
+// by an operator. A claim is a compare-and-set on the state, so that only one of several concurrent claims wins, and every
+// later statement checks the owner, so that a late one changes nothing. An edited event begins as replaying without an owner
 // (EditDeadLetter); "" stands for that.
 
 // replayLease is how long a dead letter may be replaying before another owner may claim it: its owner has died, or its run takes

@@ -44,8 +44,8 @@ func (r *Reparsed) CorrectsKey() bool {
 	return now != nil && CorrectsKey(r.write.receipt, *now)
 }
 
-// CorrectsKey reports whether an event has another key by today's definition. An edit, and a conflict that an operator accepted, have
-// keys of their own.
+// CorrectsKey reports whether an event has another key by today's definition. An edit, and a conflict that an operator
+// accepted, have keys of their own.
 func CorrectsKey(r event.Receipt, now event.Identity) bool {
 	return now.Key != r.Key && r.Replaces == "" && r.ConflictsWith == ""
 }
@@ -71,8 +71,8 @@ func QueueCorrectedKeys(b *pgx.Batch, all []*Reparsed, planFor string, shared fu
 	})
 }
 
-// QueueOwners reads who has the keys of events, or would have them after the dry run planFor, and calls shared with the index of each
-// event whose key another one has for the same dedupe window.
+// QueueOwners reads who has the keys of events, or would have them after the dry run planFor, and calls shared with the index
+// of each event whose key another one has for the same dedupe window.
 func QueueOwners(b *pgx.Batch, planFor string, rs []event.Receipt, shared func(n int, owner string)) {
 	providers := postgres.Column(rs, func(r event.Receipt) string { return postgres.Clean(r.Provider) })
 	keys := postgres.Column(rs, func(r event.Receipt) string { return postgres.Clean(r.Key) })

@@ -62,8 +62,8 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	return r, refusalOf(ctx, t, w)
 }
 
-// Owns reports, in the transaction that has claimed the key, whether the event itself goes on: it owns its key, and no operator has
-// decided about it or must. The status is that of its row.
+// Owns reports, in the transaction that has claimed the key, whether the event itself goes on: it owns its key, and no operator
+// has decided about it or must. The status is that of its row.
 func (c *Claim) Owns() (owns bool, status event.Status, err error) {
 	w := c.events[0]
 	err = w.decide()

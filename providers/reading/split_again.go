@@ -11,9 +11,9 @@ import (
 	"holdfast/providers/jq"
 )
 
-// SplitAgain returns the events that this definition makes of one that was accepted as a whole, under another definition or before
-// an operator edited it. They are those of a request that the ingress receives now; an empty batch has none. splits is false if it
-// makes one event of it, too, or if the receipt lacks what the ingress would read.
+// SplitAgain returns the events that this definition makes of one that was accepted as a whole, under another definition or
+// before an operator edited it. They are those of a request that the ingress receives now; an empty batch has none. splits is
+// false if it makes one event of it, too, or if the receipt lacks what the ingress would read.
 //
 // A large body waits for its turn (see decode.Turn).
 func (p *Reader) SplitAgain(r event.Receipt, body []byte) (items []Item, splits bool, err error) {

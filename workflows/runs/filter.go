@@ -5,9 +5,10 @@ import (
 	"unicode"
 )
 
-// matching returns a condition on an attribute in Temporal's visibility list. Some characters reach the list's database in another
-// form than they were stored, or break the query ("?" does on PostgreSQL), so only a value without them is compared whole. Of
-// any other value, the condition compares the part before the first such character: callers must compare the rest themselves.
+// matching returns a condition on an attribute in Temporal's visibility list. Some characters reach the list's database in
+// another form than they were stored, or break the query ("?" does on PostgreSQL), so only a value without them is compared
+// whole. Of any other value, the condition compares the part before the first such character: callers must compare the rest
+// themselves.
 func matching(attribute, value string) string {
 	end := strings.IndexFunc(value, isUnsafe)
 	switch {

@@ -159,8 +159,8 @@ func (s *sender) request() (*auth.Request, error) {
 	return r, cli.SetHeaders(r, s.headers) // a given signature header takes precedence
 }
 
-// unsigned returns the sample, or the given body with the headers of its type's sample. If the type is in headers and isn't given, it
-// returns an error, since the event would become a dead letter.
+// unsigned returns the sample, or the given body with the headers of its type's sample. If the type is in headers and isn't
+// given, it returns an error, since the event would become a dead letter.
 func (s *sender) unsigned(id string) (*auth.Request, error) {
 	if s.body == nil {
 		return s.provider.Sample(s.eventType, id, time.Now())

@@ -27,7 +27,7 @@ import (
 // memory, so every request passes the same checks. Opening it connects to nothing: a request that needs a store that is away
 // fails, and others don't.
 type Local struct {
-	// Client reaches the server under any host name. Token is an admin's: whoever may read the database's secret may do
+	// Client reaches the server under any host name. Token is an admin's: who can read the database's secret can do
 	// everything.
 	Client *http.Client
 	Token  string
