@@ -289,7 +289,7 @@ func TestAnEditedEventRunsInstead(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "body")
 	require.NoError(t, os.WriteFile(file, []byte("by hand"), 0o600))
-	out, err := i.run(t, "dlq", "edit", fmt.Sprint(ids[1]), "--body", file, "--reason", "typo", "--wait")
+	out, err := i.run(t, "dlq", "edit", fmt.Sprint(ids[1]), "--file", file, "--reason", "typo", "--wait")
 	require.NoError(t, err, out)
 	require.Contains(t, out, workflows[1]+":r1")
 	require.Contains(t, out, "processed")

@@ -39,7 +39,7 @@ func TestOneEventIsShownWhole(t *testing.T) {
 
 	require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`))
 	require.Equal(t, "/console/events/"+id, b.path())
-	require.Contains(t, b.text(".flash"), "sent to sample-http again")
+	require.Contains(t, b.text(".flash"), "resent to sample-http")
 	eventually(t, "it was resent", func() error {
 		var attempts struct {
 			Items []struct{ Generation int }
