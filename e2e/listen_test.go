@@ -43,7 +43,7 @@ func TestADeveloperListensToRealEvents(t *testing.T) {
 	t.Cleanup(developer.Close)
 
 	listen := func(token string) (*exec.Cmd, *syncBuffer) {
-		command := exec.Command(holdfast, "listen", "--url", n.operator, "--provider", "stripe", "--since", "1h",
+		command := exec.Command(holdfast, "listen", "--operator", n.operator, "--provider", "stripe", "--since", "1h",
 			"--forward", developer.URL+"/hooks", "--secret", own, "--print")
 		command.Env = append(cleanEnvironment(), "HOLDFAST_SECRET_TOKEN="+token)
 		out := &syncBuffer{}

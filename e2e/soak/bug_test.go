@@ -17,10 +17,10 @@ var plantedBugs = []struct {
 }{
 	{"acknowledged before the commit", []program.Edit{{
 		File: "ingress/intake/commit.go",
-		Old:  "			c.endStore(c.spool(c.ctx, c.arrival, c.start.reason()))\n",
-		New: `			a, why := c.arrival, c.start.reason()
-			time.AfterFunc(time.Second, func() { _, _ = c.spool(context.Background(), a, why) })
-			c.endStore(runs.Started{WorkflowID: a.Receipt.WorkflowID(), EventID: a.Receipt.ID, State: StateSpooled}, nil)
+		Old:  "			c.endStore(c.spool(c.ctx, c.Received, c.start.reason()))\n",
+		New: `			e, why := c.Received, c.start.reason()
+			time.AfterFunc(time.Second, func() { _, _ = c.spool(context.Background(), e, why) })
+			c.endStore(runs.Started{WorkflowID: e.WorkflowID(), EventID: e.ID, State: StateSpooled}, nil)
 `,
 	}}},
 	{"a key accepted twice", []program.Edit{{
