@@ -57,7 +57,7 @@ func (p Progress) Wait(workflowID string, now time.Time) Wait {
 		w.Advice = "continue it: temporal activity unpause --workflow-id " + workflowID
 	case p.Failure != "":
 		w.Reason = fmt.Sprintf("its step failed (%s), and %s%s", p.Step, p.next(w.RetryAt, now), because(p.Failure))
-		w.Advice = p.remedy(w.RetryAt) + "; the step is retried automatically. `holdfast errors list` and `" + show + "` show more"
+		w.Advice = p.remedy(w.RetryAt) + "; the step is retried automatically. `holdfast error list` and `" + show + "` show more"
 	case p.StepStarted, p.TaskStarted:
 		w.Reason, w.Advice = "a worker is processing it", "if this lasts, check the database: `holdfast doctor`"
 	default:
