@@ -98,7 +98,7 @@ func TestExplainARequest(t *testing.T) {
 	body := filepath.Join(t.TempDir(), "body.json")
 	require.NoError(t, os.WriteFile(body, r.Body, 0o600))
 	args := []string{
-		"provider", "explain", "gocardless", "--body", body, "--header", "Webhook-Signature: " + r.Header["webhook-signature"][0],
+		"provider", "explain", "gocardless", "--file", body, "--header", "Webhook-Signature: " + r.Header["webhook-signature"][0],
 		"--now", "1760000000",
 	}
 
@@ -146,7 +146,7 @@ func TestLimitsAndReplayAreStated(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, shown, "# limits:  "+want[0]+"\n")
 		require.Contains(t, shown, "# replay: "+want[1])
-		explained, _ := run(t, "{}", "provider", "explain", name, "--body", "-")
+		explained, _ := run(t, "{}", "provider", "explain", name, "--file", "-")
 		require.Regexp(t, "(?m)^limits +"+want[0]+"$", explained)
 		require.Regexp(t, "(?m)^replay +"+want[1], explained)
 	}
@@ -156,7 +156,7 @@ func TestLimitsAndReplayAreStated(t *testing.T) {
 func TestExplainWhatIsNotInTheBody(t *testing.T) {
 	const body = `{"event":"car_update","payload":"{\"id\"=>65001}"}`
 	explain := func(args ...string) (string, error) {
-		return run(t, body, append([]string{"provider", "explain", "rentprog", "--body", "-"}, args...)...)
+		return run(t, body, append([]string{"provider", "explain", "rentprog", "--file", "-"}, args...)...)
 	}
 	out, err := explain("--url", "https://hooks.example.com/webhooks/rentprog/tok3n-of-the-tests", "--secret", "tok3n-of-the-tests")
 	require.NoError(t, err)
