@@ -175,7 +175,7 @@ func commandsOf(p eventPage, base string) []string {
 	}
 	if p.Waiting != nil {
 		number := strconv.FormatInt(p.Waiting.ID, 10)
-		commands = append(commands, "holdfast dlq replay "+number, "holdfast dlq edit "+number+" --body FILE",
+		commands = append(commands, "holdfast dlq replay "+number, "holdfast dlq edit "+number+" --file FILE",
 			`curl -X POST -H "Authorization: Bearer $TOKEN" `+base+"/dead-letters/"+number+"/replay")
 	}
 	for _, d := range p.Deliveries[:min(len(p.Deliveries), 3)] {
