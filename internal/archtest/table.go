@@ -422,7 +422,7 @@ var Table = []Rule{
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
 			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
 			"providers/definition operator/launch workflows/runs providers/receiving"),
-		Libraries: list("github.com/valyala/fasthttp go.temporal.io/sdk/client"),
+		Libraries: list("go.temporal.io/sdk/client google.golang.org/grpc"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp/fasthttputil"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc/test/bufconn"
 
 	"holdfast/internal/config"
 	"holdfast/internal/stores"
@@ -84,10 +84,10 @@ func definitionsOf(cfg config.Config) func() *providers.Live {
 }
 
 func (l *Local) serve() {
-	memory := fasthttputil.NewInmemoryListener()
+	memory := bufconn.Listen(64 << 10)
 	l.listener = memory
 	l.Client = &http.Client{Transport: &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return memory.Dial() },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return memory.DialContext(ctx) },
 	}}
 	go func() {
 		if err := l.server.Serve(memory); err != nil {
