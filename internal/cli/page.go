@@ -139,3 +139,19 @@ func PrintAnswer[T any](c *cobra.Command, raw json.RawMessage, text func(io.Writ
 		return text(w, answer)
 	})
 }
+
+func printNote(c *cobra.Command, note string) error {
+	if note == "" || WantsJSON(c) {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.ErrOrStderr(), note)
+	return err
+}
+
+func printNext(c *cobra.Command, next string) error {
+	if next == "" || WantsJSON(c) {
+		return nil
+	}
+	_, err := fmt.Fprintf(c.ErrOrStderr(), "more: --cursor %s\n", next)
+	return err
+}

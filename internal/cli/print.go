@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -103,3 +104,6 @@ func ValueText(v json.RawMessage) string {
 
 // Printable shows control and directional characters as escapes; see printable.Text.
 func Printable(s string) string { return printable.Text(s) }
+
+// Number formats a count.
+func Number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -87,3 +87,12 @@ func flagOf(c *cobra.Command, refused *RefusalError) (found *pflag.Flag) {
 	})
 	return found
 }
+
+// notFoundError is an event.ErrNotFound with its own text.
+type notFoundError struct{ text string }
+
+func (m *notFoundError) Error() string        { return m.text }
+func (m *notFoundError) Is(target error) bool { return target == event.ErrNotFound }
+
+// NotFound returns an event.ErrNotFound with a text that says where to find the right name.
+func NotFound(format string, args ...any) error { return &notFoundError{fmt.Sprintf(format, args...)} }

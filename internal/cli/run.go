@@ -170,3 +170,17 @@ func (o Runs[T]) end(now T) (bool, error) {
 	}
 	return o.End(now)
 }
+
+// Report prints what a command has started: as JSON if requested, or as text if it was watched. A nil text prints nothing, for
+// operations whose progress was printed. It returns err.
+func Report(c *cobra.Command, value any, text func(io.Writer) error, err error) error {
+	if !WantsJSON(c) && (text == nil || detaches(c)) {
+		return err
+	}
+	return errors.Join(Print(c, value, text), err)
+}
+
+func detaches(c *cobra.Command) bool {
+	asked, _ := c.Flags().GetBool(detachFlag)
+	return asked
+}

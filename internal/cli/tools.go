@@ -67,14 +67,6 @@ func (t *Tools) Parser() event.Parser {
 // Imports returns the service for imports.
 func (t *Tools) Imports() *launch.Imports { return launch.NewImports(t.Store.Imports, t.starter()) }
 
-// Resends returns the service for resends.
-func (t *Tools) Resends() *launch.Resends { return launch.NewResends(t.Store.Resends, t.starter()) }
-
 func (t *Tools) starter() *runs.Starter {
 	return runs.NewStarter(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
-}
-
-// Runs returns the reader of events' runs in Temporal.
-func (t *Tools) Runs() *runs.Reader {
-	return runs.NewReader(t.Temporal, t.Cfg.PayloadCodec().DataConverter())
 }

@@ -152,11 +152,14 @@ func (o *importOptions) run(c *cobra.Command, a *cli.API, t *cli.Tools, file str
 	if read.staged == 0 {
 		return cli.Print(c, read.found(), read.printEmpty)
 	}
-	i, err := imports().Start(c, t, operation.Import{
+	i, err := t.Imports().Start(c.Context(), operation.Import{
 		Base: operation.Base{ID: read.id, Rate: o.rate}, Name: filepath.Base(file),
-	})
+	}, cli.ActorOf(c))
 	if i.ID == "" {
 		return errors.Join(err, read.drop(c.Context()))
+	}
+	if err == nil {
+		i, err = imports().Follow(c, a, i)
 	}
 	return cli.Report(c, i, func(w io.Writer) error { return writeImport(w, i) }, err)
 }

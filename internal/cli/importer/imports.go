@@ -10,9 +10,9 @@ import (
 	"holdfast/internal/cli"
 )
 
-func imports() cli.Operations[operation.Import] {
-	return cli.Operations[operation.Import]{
-		Kind: operation.KindImport, Of: (*cli.Tools).Imports,
+func imports() cli.Runs[operation.Import] {
+	return cli.Runs[operation.Import]{
+		Kind:    operation.KindImport,
 		Heading: []string{"FILE", "APPLIED", "TOTAL", "NEW", "EXISTING", "UNREADABLE", "FAILED"},
 		Cells: func(i operation.Import) []string {
 			n := i.Counts.Sum()

@@ -83,8 +83,19 @@ func definitionsOf(cfg config.Config) func() *providers.Live {
 	})
 }
 
+// memory is a listener in memory. Its only error means that it is closed, which the server recognizes by net's own error.
+type memory struct{ *bufconn.Listener }
+
+func (m memory) Accept() (net.Conn, error) {
+	conn, err := m.Listener.Accept()
+	if err != nil {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
 func (l *Local) serve() {
-	memory := bufconn.Listen(64 << 10)
+	memory := memory{bufconn.Listen(64 << 10)}
 	l.listener = memory
 	l.Client = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return memory.DialContext(ctx) },

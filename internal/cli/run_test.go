@@ -2,9 +2,13 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -12,7 +16,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/operator/launch"
 )
 
 // step is an operation that counts reads.
@@ -24,19 +27,30 @@ type step struct {
 func (s step) Share() float64               { return 0 }
 func (s step) MarshalJSON() ([]byte, error) { return []byte(Number(s.n)), nil }
 
-// counter has one operation and counts its reads.
-type counter struct {
-	launch.Store[step]
-	read int64
+func (s *step) UnmarshalJSON(text []byte) (err error) {
+	s.n, err = strconv.ParseInt(string(text), 10, 64)
+	return err
 }
 
-func (c *counter) Read(context.Context, string) (step, error) { c.read++; return step{n: c.read}, nil }
+// counter is an API with one operation, which counts its reads.
+func counter(t *testing.T) *API {
+	t.Helper()
+	var read atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/counts/7" {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"code":"no_such_thing"}}`)
+			return
+		}
+		fmt.Fprint(w, read.Add(1))
+	}))
+	t.Cleanup(server.Close)
+	return &API{URL: server.URL, Client: server.Client()}
+}
 
-func counting(ends error) Operations[step] {
-	all := &launch.Operations[step]{Store: &counter{}}
-	return Operations[step]{
+func counting(ends error) Runs[step] {
+	return Runs[step]{
 		Kind: "count",
-		Of:   func(*Tools) *launch.Operations[step] { return all },
 		Line: func(s step) string { return "at " + Number(s.n) },
 		End:  func(s step) (bool, error) { return s.n == 2, ends },
 	}
@@ -45,24 +59,24 @@ func counting(ends error) Operations[step] {
 // A started operation is printed first, watched to its end, and reported with its final error.
 func TestWhatWasStartedIsFollowed(t *testing.T) {
 	t.Parallel()
-	failed, unstarted := errors.New("some have failed"), event.ErrNotFound
+	failed := errors.New("some have failed")
 	for name, test := range map[string]struct {
-		flags      []string
-		ends, fail error
-		out        string
-		err        error
+		id    string
+		flags []string
+		out   string
+		err   error
 	}{
-		"watched":     {nil, failed, nil, "count 7\n" + Bar(0) + "  at 1\n" + Bar(0) + "  at 2\nended at 2\n", failed},
-		"detached":    {[]string{"--detach"}, failed, nil, "count 7\n", nil},
-		"as JSON":     {[]string{"--json"}, failed, nil, "2\n", failed},
-		"both":        {[]string{"--json", "--detach"}, failed, nil, "0\n", nil},
-		"not started": {nil, nil, unstarted, "count 7\nended at 0\n", unstarted},
+		"watched":  {"7", nil, "count 7\n" + Bar(0) + "  at 1\n" + Bar(0) + "  at 2\nended at 2\n", failed},
+		"detached": {"7", []string{"--detach"}, "count 7\n", nil},
+		"as JSON":  {"7", []string{"--json"}, "2\n", failed},
+		"both":     {"7", []string{"--json", "--detach"}, "0\n", nil},
+		"gone":     {"8", nil, "count 8\nended at 0\n", event.ErrNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			c := &cobra.Command{RunE: func(c *cobra.Command, _ []string) error {
-				seen, err := counting(test.ends).Follow(c, nil, step{Base: operation.Base{ID: "7"}}, test.fail)
+				seen, err := counting(failed).Follow(c, counter(t), step{Base: operation.Base{ID: test.id}})
 				return Report(c, seen, func(w io.Writer) error {
 					_, err := io.WriteString(w, "ended at "+Number(seen.n)+"\n")
 					return err
