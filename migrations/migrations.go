@@ -120,8 +120,8 @@ func Current(ctx context.Context, url string) (have, want int64, err error) {
 const firstVersion = 1001
 
 // ErrEarlierBuild rejects the tables of a build from before the first release.
-var ErrEarlierBuild = errors.New("the tables belong to a build from before 0.9.0, which can't be upgraded: archive its events with " +
-	"that build, use a new database and a new namespace, and import the archive (docs/upgrades.md)")
+var ErrEarlierBuild = errors.New("the tables belong to a build from before 0.9.0, which can't be upgraded: archive its events " +
+	"with that build, use a new database and a new namespace, and import the archive (docs/upgrades.md)")
 
 // readApplied returns the versions of the applied files, or ErrEarlierBuild.
 func readApplied(ctx context.Context, url string) (applied []int64, err error) {
