@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -161,4 +162,22 @@ func TestEventsNeedNoScript(t *testing.T) {
 	b.submit("#rows a")
 	require.Equal(t, "/console/events/"+id, b.path())
 	require.Zero(t, b.count("button.copy:not([hidden])"))
+}
+
+// A page follows even if its scripts arrive slowly, one by one.
+func TestAPageFollowsOnASlowLine(t *testing.T) {
+	t.Parallel()
+	kind := uniqueID("note")
+	b := newBrowser(t).as(access.RoleViewer)
+	require.NoError(t, chromedp.Listen(b.ctx, func(happened any) {
+		if paused, ok := happened.(*fetch.EventRequestPaused); ok {
+			time.AfterFunc(time.Second, func() {
+				_, _ = chromedp.Run(b.ctx, call(fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: paused.RequestID}))
+			})
+		}
+	}))
+	do(b, call(fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/hx-sse*"}}}))
+	b.open("/console/events?provider=homemade&type=" + kind)
+	sent := holdfast.send(t, uniqueID("msg"), `{"type":"`+kind+`"}`)
+	b.await("#rows", sent[len(sent)-8:])
 }
