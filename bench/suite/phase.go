@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Phase is a part of a run with figures of its own.
+// Phase is one part of a run, with its own figures.
 type Phase struct {
 	Name, About string
 	// Long phases run only with --long or if named.
