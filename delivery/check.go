@@ -29,13 +29,7 @@ const (
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9\-_.]{0,62}$`)
 
-// CheckName checks the name of a destination or a subscription.
-func CheckName(name string) error {
-	p := &definition.Problems{}
-	checkName(p, "name", name)
-	return rejection("invalid_name", p)
-}
-
+// checkName checks the name of a destination or a subscription.
 func checkName(p *definition.Problems, field, name string) {
 	if p.Required(field, name) && !validName.MatchString(name) {
 		p.Add(field, "must be 1 to 63 of a-z, 0-9, -, _ and ., and begin with a letter or a digit")

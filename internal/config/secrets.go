@@ -5,8 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 )
 
 // Secrets returns the secrets under the name that a provider's definition gives: the variable of that name, with several secrets
@@ -114,24 +112,4 @@ func readSecretFile(path string) (string, error) {
 		return "", fmt.Errorf("names a file that is empty: %s", path)
 	}
 	return string(text), nil
-}
-
-// RememberSecrets caches the results of Config.Secrets for a time.
-func RememberSecrets(read func(name string) []string, lasting time.Duration) func(name string) []string {
-	type reading struct {
-		secrets []string
-		at      time.Time
-	}
-	var readings sync.Map // by name; definitions bound their number
-	return func(name string) []string {
-		now := time.Now()
-		if last, ok := readings.Load(name); ok {
-			if r := last.(reading); now.Sub(r.at) < lasting { //nolint:forcetypeassert // nothing else is stored
-				return r.secrets
-			}
-		}
-		r := reading{secrets: read(name), at: now}
-		readings.Store(name, r)
-		return r.secrets
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,15 +119,20 @@ func (o *loadOptions) read(c *cobra.Command, cfg config.Config, words []string) 
 	return err
 }
 
-// forever is longer than any load.
-const forever = 24 * time.Hour
-
 // secretsOnce reads the environment once instead of for each request.
 func secretsOnce(cfg config.Config, given string) auth.Secrets {
 	if given != "" {
 		return func(string) []string { return []string{given} }
 	}
-	return config.RememberSecrets(cfg.Secrets, forever)
+	var known sync.Map // by name
+	return func(name string) []string {
+		read, ok := known.Load(name)
+		if !ok {
+			read, _ = known.LoadOrStore(name, cfg.Secrets(name))
+		}
+		secrets, _ := read.([]string)
+		return secrets
+	}
 }
 
 func runLoad(c *cobra.Command, cfg config.Config, o *loadOptions) (err error) {

@@ -19,7 +19,7 @@ func TestANameIsMadeForWhoGivesNone(t *testing.T) {
 	} {
 		name := deliveryapi.NameFor(address, delivery.Events{})
 		require.Regexp(t, wanted, name)
-		require.NoError(t, delivery.CheckName(name))
+		require.LessOrEqual(t, len(name), 63, "destinations and subscriptions have no longer names")
 	}
 }
 
