@@ -38,7 +38,7 @@ const (
 // OmittedAdvice is the next step for events with omitted entities.
 const OmittedAdvice = "select less in the definition's rule for the entity, then rebuild (`holdfast entity rebuild`)"
 
-// Advice is OmittedAdvice.
+// Advice returns OmittedAdvice, for templates.
 func (*Omitted) Advice() string { return OmittedAdvice }
 
 // Add returns a copy of o with one more entity; o may be nil.

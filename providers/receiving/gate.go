@@ -31,8 +31,8 @@ type Gate struct {
 // compiler compiles a definition's rules for requests.
 type compiler struct{ *mapping.Compiler }
 
-// New compiles the rules for requests, and reports every problem. What it finds out about authentication and about the parts of
-// a request that are kept is for what is compiled after it. The decoders may still change.
+// New compiles the rules for requests, and reports every problem. It sets what the compiler knows about authentication and about
+// the parts of a request that are kept: the rules that are compiled later need both. The decoders may still change.
 func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decoders) *Gate {
 	c := compiler{to}
 	g := &Gate{decoders: decoders, written: d}
@@ -47,7 +47,7 @@ func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decode
 	g.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, g.paths)
 	c.Coverage = g.Coverage()
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, g.Authenticator)
-	g.challenges = c.newChallenges(d.Challenges, g.paths) // before all that reads events, from which their tokens are hidden
+	g.challenges = c.newChallenges(d.Challenges, g.paths) // first, since later expressions must not see their tokens
 	g.kept = c.ReceiptFields
 	g.questions = c.newQuestions(d.Questions, decoders)
 	g.rate = c.newRate("rate", d.Rate)
