@@ -95,13 +95,13 @@ func (m memory) Accept() (net.Conn, error) {
 }
 
 func (l *Local) serve() {
-	memory := memory{bufconn.Listen(64 << 10)}
-	l.listener = memory
+	m := memory{bufconn.Listen(64 << 10)}
+	l.listener = m
 	l.Client = &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return memory.DialContext(ctx) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return m.DialContext(ctx) },
 	}}
 	go func() {
-		if err := l.server.Serve(memory); err != nil {
+		if err := l.server.Serve(m); err != nil {
 			slog.Error("operator.failed", "error", err)
 		}
 	}()
