@@ -122,7 +122,7 @@ func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 func TestHistoryOfAReportThatNobodyTakesReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes", "HOLDFAST_NOTIFY_REPORT=daily",
-		"HOLDFAST_NOTIFY_EVERY=1h")
+		"HOLDFAST_NOTIFY_INTERVAL=1h")
 	i.start(t, "serve")
 	schedule := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleReport)
 	require.NoError(t, schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{}))

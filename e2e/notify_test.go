@@ -68,7 +68,7 @@ func TestAStormIsOneMessage(t *testing.T) {
 	n.terminate(t)
 
 	s := newSink(t)
-	n = i.start(t, "serve", "HOLDFAST_NOTIFY_EVERY=1s", "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes "+s.url)
+	n = i.start(t, "serve", "HOLDFAST_NOTIFY_INTERVAL=1s", "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes "+s.url)
 	eventually(t, time.Minute, "somebody is told", func() error { return atLeast(len(s.told()), 1) })
 	i.awaitCount(t, time.Minute, 0, "SELECT count(*) FROM dead_letters WHERE notified_failures < failures")
 	require.Len(t, s.told(), 1)
@@ -94,7 +94,7 @@ func TestADeadChannelForgetsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))
-	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "HOLDFAST_NOTIFY_EVERY=1s")
+	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "HOLDFAST_NOTIFY_INTERVAL=1s")
 	n := i.start(t, "serve", "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes")
 	for k := range 5 {
 		n.sendStandard(t, "/webhooks/homemade", uniqueID("msg"), []byte(poison))

@@ -304,7 +304,7 @@ DROP TABLE aged`, by.Milliseconds(), by.Milliseconds()))
 //   - then the schedule purges it; the entity and the key stay, and a redelivery is a duplicate
 func TestOldEventsArePurgedOnSchedule(t *testing.T) {
 	t.Parallel()
-	i := newInstallation(t, "HOLDFAST_RETENTION_EVENTS=1s", "HOLDFAST_RETENTION_EVERY=1s")
+	i := newInstallation(t, "HOLDFAST_RETENTION_EVENTS=1s", "HOLDFAST_RETENTION_INTERVAL=1s")
 	n := i.start(t, "serve")
 	id, customer := uniqueID("evt"), uniqueID("cus")
 	body := customerUpdated(id, customer, "Ada", time.Now())

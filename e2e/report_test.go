@@ -26,7 +26,7 @@ func TestAReportIsToldOnce(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))
 	s := newSink(t)
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "HOLDFAST_NOTIFY_URLS="+s.url, "HOLDFAST_NOTIFY_REPORT=daily",
-		"HOLDFAST_NOTIFY_EVERY=1h")
+		"HOLDFAST_NOTIFY_INTERVAL=1h")
 	n := i.start(t, "serve")
 	i.start(t, "worker")
 	n.send(t, customerUpdated(uniqueID("evt"), uniqueID("cus"), "Ada", time.Now()))

@@ -80,6 +80,7 @@ func migrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			cli.WarnOfRenamed(c, cfg)
 			if wait {
 				return stores.Await(c.Context(), cfg, func(reason string) {
 					fmt.Fprintln(c.ErrOrStderr(), "waiting:", reason)

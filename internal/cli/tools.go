@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -49,6 +50,13 @@ func WithTools(run func(*cobra.Command, *Tools, []string) error) func(*cobra.Com
 			return outage(c, cfg, err)
 		}
 		return nil
+	}
+}
+
+// WarnOfRenamed names the settings that have the name of the release before.
+func WarnOfRenamed(c *cobra.Command, cfg config.Config) {
+	for _, r := range cfg.Renamed() {
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s is the former name of %s\n", r.Former, r.Name)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 // field is a variable as declared by its struct field.
 type field struct {
 	name    string
+	former  string // the name in the release before, which still works
 	example string // a valid value
 	secret  bool
 }
@@ -19,6 +20,7 @@ const fileSuffix = "_FILE"
 func newField(f reflect.StructField) field {
 	return field{
 		name:    f.Tag.Get("env"),
+		former:  f.Tag.Get("former"),
 		example: cmp.Or(f.Tag.Get("example"), f.Tag.Get("envDefault")),
 		secret:  f.Type == reflect.TypeFor[Secret](),
 	}

@@ -18,10 +18,11 @@ func Load() (Config, error) { return LoadFrom(os.Environ()) }
 func LoadFrom(environ []string) (Config, error) { return load(newEnvironment(environ)) }
 
 func load(vars environment) (Config, error) {
-	cfg := Config{environ: func() environment { return vars }}
 	fields := declaredFields()
 
 	var wrong problems
+	vars, renamed := wrong.rename(vars, fields)
+	cfg := Config{environ: func() environment { return vars }, renamed: renamed}
 	wrong.checkNames(vars, fields)
 	wrong.readSecretFiles(vars, fields)
 	wrong.parse(&cfg, vars)

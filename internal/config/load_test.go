@@ -184,3 +184,18 @@ func TestARoleThatNeedsADatabaseSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cfg.RequireDatabase())
 }
+
+// A variable keeps working under its name in the release before, and the program can say so. Both names at once are an error.
+func TestARenamedVariableKeepsWorking(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom([]string{"HOLDFAST_NOTIFY_EVERY=7s", "HOLDFAST_RETENTION_INTERVAL=2h"})
+	require.NoError(t, err)
+	require.Equal(t, 7*time.Second, cfg.Notify.Interval)
+	require.Equal(t, 2*time.Hour, cfg.Retention.Interval)
+	require.Equal(t, []config.Renamed{{Former: "HOLDFAST_NOTIFY_EVERY", Name: "HOLDFAST_NOTIFY_INTERVAL"}}, cfg.Renamed())
+
+	_, err = config.LoadFrom([]string{"HOLDFAST_NOTIFY_EVERY=7s", "HOLDFAST_NOTIFY_INTERVAL=7s"})
+	require.ErrorContains(t, err, "HOLDFAST_NOTIFY_EVERY is the former name of HOLDFAST_NOTIFY_INTERVAL, which is set as well")
+	_, err = config.LoadFrom([]string{"HOLDFAST_RETENTION_EVERY=often"})
+	require.ErrorContains(t, err, `HOLDFAST_RETENTION_INTERVAL is "often"`)
+}

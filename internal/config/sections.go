@@ -30,6 +30,8 @@ type Config struct {
 	// environ gives the environment as it was at load. It is a function, and no map, so that nothing that prints a
 	// Config can reach the values.
 	environ func() environment
+	// renamed has the variables that are set by a former name.
+	renamed []Renamed
 }
 
 // Ingress is the public HTTP side that receives webhooks.
@@ -260,8 +262,8 @@ type Retention struct {
 	// ?endpoint=https://host. S3 credentials come from AWS's usual places. Workers and the command line need the same value.
 	// Empty: no archive. See docs/retention.md.
 	Archive string `env:"HOLDFAST_ARCHIVE" example:"s3://company-webhooks/holdfast?region=eu-central-1"`
-	// Every is the interval between two purges.
-	Every time.Duration `env:"HOLDFAST_RETENTION_EVERY" envDefault:"1h"`
+	// Interval is how often expired data is purged.
+	Interval time.Duration `env:"HOLDFAST_RETENTION_INTERVAL" envDefault:"1h" former:"HOLDFAST_RETENTION_EVERY"`
 }
 
 // Notify configures notifications of failures and outages.
@@ -269,8 +271,8 @@ type Notify struct {
 	// URLs are whitespace-separated channels in the format of github.com/nicholas-fedor/shoutrrr: Telegram, Slack, Discord,
 	// e-mail (smtp), a generic webhook and more. Empty: no notifications.
 	URLs Secret `env:"HOLDFAST_NOTIFY_URLS" example:"generic+https://alerts.internal/hook"`
-	// Every is the interval between two messages about failed events. One message summarizes all of them.
-	Every time.Duration `env:"HOLDFAST_NOTIFY_EVERY" envDefault:"1m"`
+	// Interval is how often a message about failed events is sent, if there are any. One message summarizes all of them.
+	Interval time.Duration `env:"HOLDFAST_NOTIFY_INTERVAL" envDefault:"1m" former:"HOLDFAST_NOTIFY_EVERY"`
 	// Report is how often channels get a report of received, failed and waiting events, compared with the period before: daily
 	// (07:00 UTC), weekly (Mondays) or off.
 	Report ReportPeriod `env:"HOLDFAST_NOTIFY_REPORT" envDefault:"weekly"`

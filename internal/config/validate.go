@@ -90,11 +90,11 @@ func (m *problems) validateRetention(r Retention) {
 	if r.Archive != "" && !strings.HasPrefix(r.Archive, "file:///") && !strings.HasPrefix(r.Archive, "s3://") {
 		m.add("HOLDFAST_ARCHIVE", "is neither file:///folder nor s3://bucket/prefix", "file:///var/lib/holdfast/archive")
 	}
-	m.positive("HOLDFAST_RETENTION_EVERY", r.Every)
+	m.positive("HOLDFAST_RETENTION_INTERVAL", r.Interval)
 }
 
 func (m *problems) validateNotify(n Notify) {
-	m.positive("HOLDFAST_NOTIFY_EVERY", n.Every)
+	m.positive("HOLDFAST_NOTIFY_INTERVAL", n.Interval)
 	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_AFTER", n.OutageAfter)
 	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_REPEAT", n.OutageRepeat)
 }

@@ -71,6 +71,7 @@ func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	d.examineTemporal(ctx)
 	d.examineProviders()
 	d.examineHost()
+	d.examineSettings()
 	d.reportSkipped()
 	return newReport(d.findings), nil
 }
@@ -133,6 +134,14 @@ const (
 )
 
 func (d *doctor) examineHost() { d.examineDisk("disk of this host", ".") }
+
+// examineSettings reports settings with the name that they had in the release before.
+func (d *doctor) examineSettings() {
+	for _, r := range d.cfg.Renamed() {
+		d.found("settings", resultWarn, r.Former+" is set, the former name of "+r.Name,
+			"rename it once you won't roll back to the release before, which doesn't have the new name")
+	}
+}
 
 // examineDisk skips directories that aren't on this machine or not accessible.
 func (d *doctor) examineDisk(check, dir string) {

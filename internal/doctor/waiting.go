@@ -111,9 +111,9 @@ func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 	case f.Untold > 0 && last.Failures > 0 && last.Channels == 0:
 		d.found("notifications", resultFail, detail+"; the last try: "+last.Error,
 			"no channel takes messages: correct HOLDFAST_NOTIFY_URLS, and start the workers with it")
-	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > unnotifiedFor+d.cfg.Notify.Every:
+	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > unnotifiedFor+d.cfg.Notify.Interval:
 		d.found("notifications", resultWarn, detail, fmt.Sprintf("a worker that has HOLDFAST_NOTIFY_URLS reports them within %s; "+
-			"if this stays, start the workers with it", d.cfg.Notify.Every))
+			"if this stays, start the workers with it", d.cfg.Notify.Interval))
 	default:
 		d.found("notifications", resultOK, detail, "")
 	}

@@ -91,6 +91,9 @@ func (p *process) share(ctx context.Context, name string) (err error) {
 	stores.SetLogger(cfg.Log, lines)
 	p.onStop("log", flushLog(lines))
 	telemetry.LogErrors(slog.Default())
+	for _, r := range cfg.Renamed() {
+		slog.WarnContext(ctx, "setting.renamed", "former", r.Former, "variable", r.Name)
+	}
 	if p.telemetry, err = startTelemetry(ctx, cfg, name); err != nil {
 		return err
 	}

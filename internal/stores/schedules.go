@@ -25,7 +25,7 @@ func Schedules(cfg config.Config) []client.ScheduleOptions {
 		ScheduleOf(workflows.ScheduleReplay, workflows.TypeReplayDue, cfg.Replay.Interval),
 		ScheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Replay.SweepInterval),
 		ScheduleOf(workflows.ScheduleRecover, workflows.TypeRecoverDue, cfg.Recovery.Interval),
-		ScheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Every),
+		ScheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Interval),
 	}
 }
 
@@ -45,7 +45,7 @@ func Notifications(cfg config.Config) (schedules []client.ScheduleOptions) {
 	if !cfg.Notify.URLs.IsSet() {
 		return nil
 	}
-	schedules = append(schedules, ScheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, cfg.Notify.Every))
+	schedules = append(schedules, ScheduleOf(workflows.ScheduleNotify, workflows.TypeNotify, cfg.Notify.Interval))
 	if period := cfg.Notify.Report.Length(); period > 0 {
 		schedules = append(schedules, reportOf(period))
 	}

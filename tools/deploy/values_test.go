@@ -130,6 +130,9 @@ func TestTheSchemaKnowsEveryVariable(t *testing.T) {
 		for _, v := range section.Variables {
 			if !v.Secret && !managed(v.Name) {
 				lines = append(lines, `        "`+v.Name+`": {"type": ["string", "number", "boolean"]}`)
+				if v.Former != "" {
+					lines = append(lines, `        "`+v.Former+`": {"type": ["string", "number", "boolean"]}`)
+				}
 			}
 		}
 	}

@@ -25,6 +25,7 @@ func ConfigCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			cli.WarnOfRenamed(c, cfg)
 			return cli.Print(c, settings(cfg.String()), func(w io.Writer) error {
 				_, err := fmt.Fprint(w, cfg)
 				return err

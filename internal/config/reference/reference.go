@@ -18,6 +18,8 @@ import (
 // Variable describes one variable.
 type Variable struct {
 	Name string
+	// Former is the name in the release before, which still works; or "".
+	Former string
 	// Default is the value of an unset variable, or "".
 	Default string
 	// Example is a valid value.
@@ -50,7 +52,7 @@ func Read(path string) ([]Section, error) {
 		for f := range declared.Type.Fields() {
 			fallback := f.Tag.Get("envDefault")
 			section.Variables = append(section.Variables, Variable{
-				Name: f.Tag.Get("env"), Default: fallback, Example: cmp.Or(f.Tag.Get("example"), fallback),
+				Name: f.Tag.Get("env"), Former: f.Tag.Get("former"), Default: fallback, Example: cmp.Or(f.Tag.Get("example"), fallback),
 				Doc: docs[name+"."+f.Name], Secret: f.Type == reflect.TypeFor[config.Secret](),
 			})
 		}
