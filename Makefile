@@ -267,7 +267,7 @@ size: ## Count the lines of Go and SQL, by package
 # The pages for users, without generated references, code blocks and punctuation between words.
 .PHONY: words
 words: ## Count the words of the docs for users, by page
-	@git ls-files README.md 'docs/*.md' ':!docs/internals' ':!docs/configuration.md' ':!docs/catalogue.md' ':!docs/api-routes.md' | xargs awk ' \
+	@git ls-files README.md 'docs/*.md' ':!docs/internals' ':!docs/configuration.md' ':!docs/catalogue.md' ':!docs/api-routes.md' ':!docs/refusal-causes.md' | xargs awk ' \
 		FNR == 1 { code = 0 } /^ *```/ { code = !code; next } code { next } \
 		{ for (i = 1; i <= NF; i++) if ($$i ~ /[[:alnum:]]/) { words[FILENAME]++; all++ } } \
 		END { for (page in words) printf "%-36s %8d\n", page, words[page] | "sort"; close("sort"); printf "%-36s %8d\n", "", all }'

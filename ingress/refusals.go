@@ -165,7 +165,7 @@ func causeOf(reason string) denial.Cause {
 	return denial.Reason(reason).Cause()
 }
 
-// causes explains the codes of requests that were refused before or after authentication, like the table in docs/refusals.md.
+// causes explains the codes of requests that were refused before or after authentication, also in docs/refusal-causes.md.
 var causes = map[code]denial.Cause{
 	codeMethodNotAllowed: {
 		Means: "the request wasn't a POST",

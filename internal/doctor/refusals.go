@@ -27,5 +27,5 @@ func (d *doctor) examineTooLarge(ctx context.Context) {
 		detail += ": " + strings.Join(of, ", ")
 	}
 	d.found("large bodies", either(total == 0, resultWarn), detail,
-		"if the provider sent them, raise body_limit in its definition; docs/refusals.md explains the rest")
+		"if the provider sent them, raise body_limit in its definition; docs/refusal-causes.md explains the rest")
 }

@@ -11,7 +11,7 @@ import (
 // Cause explains a reason to an operator, and what to do next.
 type Cause struct{ Means, Next string }
 
-// causes explains each reason. docs/refusals.md has the same rows.
+// causes explains each reason, also in docs/refusal-causes.md.
 var causes = map[Reason]Cause{
 	NoSecret: {
 		"no secret is configured for the provider, so no request is authentic",
