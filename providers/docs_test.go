@@ -80,7 +80,7 @@ func catalogueInWords(c *Catalogue) string {
 func writeEntry(b *strings.Builder, p *Provider) {
 	d := p.Written()
 	fmt.Fprintf(b, "\n## %s\n\n%s. Key: %s. Duplicates are recognized %s. Priority: %s.%s\n\n", p.Name(), p.Title(), keyInWords(d),
-		windowInWords(p), priorityInWords(d), listInWords(p))
+		windowInWords(p), priorityInWords(d), listInWords(p)+fetchesInWords(p))
 	for _, source := range d.Sources {
 		for _, e := range definition.Evidences {
 			if text := e.Of(source); text != "" {
@@ -108,6 +108,22 @@ func listInWords(p *Provider) string {
 	}
 	names := "`" + strings.Join(list.SecretNames(), "`, `") + "`"
 	return fmt.Sprintf(" List of events: %s, %s back, with %s.", list, strings.TrimPrefix(windowOf(int64(list.Reach)), "for "), names)
+}
+
+// fetchesInWords names the paths from which the state behind thin events is fetched, and the variables of the credential.
+func fetchesInWords(p *Provider) string {
+	fetches := p.Fetches()
+	if len(fetches) == 0 {
+		return ""
+	}
+	var paths []string
+	for _, f := range p.Written().Fetch {
+		if path := "`" + f.Path + "`"; !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return fmt.Sprintf(" State of thin events: %s, with `%s`.", strings.Join(paths, ", "),
+		strings.Join(fetches[0].SecretNames(), "`, `"))
 }
 
 func linked(text string) string {
