@@ -14,6 +14,8 @@ type Package struct {
 	Imports, TestImports []string
 	// HasCode is false for a package with only tests.
 	HasCode bool
+	// Files and TestFiles are the paths of its Go files.
+	Files, TestFiles []string
 }
 
 // Check returns a sentence for each violation of the table.

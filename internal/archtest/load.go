@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 )
 
 // listed is a package in the output of `go list -json`.
 type listed struct {
 	ImportPath   string
+	Dir          string
 	GoFiles      []string
+	TestGoFiles  []string
+	XTestGoFiles []string
 	Imports      []string
 	TestImports  []string
 	XTestImports []string
@@ -21,7 +25,8 @@ type listed struct {
 
 // Load lists the packages of the module in root.
 func Load(root string) ([]Package, error) {
-	out, err := run(root, "list", "-e", "-json=ImportPath,GoFiles,Imports,TestImports,XTestImports", "./...")
+	const fields = "ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports"
+	out, err := run(root, "list", "-e", "-json="+fields, "./...")
 	if err != nil {
 		return nil, err
 	}
@@ -36,9 +41,16 @@ func Load(root string) ([]Package, error) {
 		path, _ := below(l.ImportPath)
 		packages = append(packages, Package{
 			Path: path, Imports: l.Imports, TestImports: slices.Concat(l.TestImports, l.XTestImports),
-			HasCode: len(l.GoFiles) > 0,
+			HasCode: len(l.GoFiles) > 0, Files: l.paths(l.GoFiles), TestFiles: l.paths(slices.Concat(l.TestGoFiles, l.XTestGoFiles)),
 		})
 	}
+}
+
+func (l listed) paths(names []string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, filepath.Join(l.Dir, name))
+	}
+	return paths
 }
 
 // run runs the go command without network access.
