@@ -36,7 +36,7 @@ func (a *Activities) asRedelivery(
 	return persisted, true
 }
 
-// isRewritten reports whether the body is that of the owner of the event's key, written in another way.
+// isRewritten reports whether the body is the body of the key's owner, written in another way.
 func (a *Activities) isRewritten(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, owner string) bool {
 	if a.Bodies == nil || owner == "" || r.Replaces != "" || p.Identity != nil || r.ConflictsWith != "" && r.Earlier == nil {
 		return false

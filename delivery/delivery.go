@@ -217,7 +217,7 @@ type Outcome struct {
 type Target struct {
 	Destination  Destination
 	Subscription Subscription
-	// Secrets sign requests, newest first, including those of the variable HTTP.Secrets.
+	// Secrets sign requests, newest first, including the secrets in the variable HTTP.Secrets.
 	Secrets []string
 }
 

@@ -94,7 +94,7 @@ type Rate struct {
 }
 
 // Retry is a fixed Schedule of pauses or an exponential backoff. After the nth counted failure the backoff pauses for Initial ×
-// Coefficientⁿ⁻¹, at most Maximum; zero fields take those of DispatcherRetry. The zero value means DefaultSchedule.
+// Coefficientⁿ⁻¹, at most Maximum; zero fields take their values from DispatcherRetry. The zero value means DefaultSchedule.
 type Retry struct {
 	// Schedule lists the pauses after the first, second, … counted failure. If Attempts allows more, the last one repeats.
 	Schedule []event.Duration `json:"schedule,omitempty"`

@@ -106,7 +106,7 @@ type Stats struct {
 	// Failing names failing destinations, longest first, at most MaxFailing. FailingBreakers has their breakers.
 	Failing         []string                `json:"troubled,omitempty"`
 	FailingBreakers map[string]BreakerState `json:"-"`
-	// FailingReasons has the last failure of each of Failing: its code and text.
+	// FailingReasons maps each name in Failing to its last failure: code and text.
 	FailingReasons []string `json:"-"`
 	// DeadLetters counts unresolved dead letters of deliveries.
 	DeadLetters int64 `json:"dead_letters"`

@@ -56,7 +56,7 @@ type observation struct {
 	turn   func()
 }
 
-// endTurn lets the next large body be decoded. It may be called several times.
+// endTurn allows the next large body to be decoded. It may be called several times.
 func (o *observation) endTurn() {
 	if o.turn != nil {
 		o.turn()

@@ -14,7 +14,7 @@ const (
 )
 
 // Await waits until the database at url is reachable and has this program's schema. It changes nothing. It calls tell with the
-// reason for waiting each time the reason changes. The error is that of the context.
+// reason for waiting each time the reason changes. It fails only if the context ends.
 func Await(ctx context.Context, url string, tell func(reason string)) error {
 	var told string
 	for {

@@ -199,7 +199,7 @@ func (s *Server) Serve(listener net.Listener) error {
 	return nil
 }
 
-// Started lets the checks decide whether the process is ready.
+// Started is called once the process has started; from then on, the checks decide whether it is ready.
 func (s *Server) Started() { s.phase.CompareAndSwap(starting, started) }
 
 // Drain permanently reports the process as not ready, so that load balancers stop sending requests; everything else continues.

@@ -32,7 +32,7 @@ type (
 	Pooling = postgres.Pooling
 	// Facts describes the database server, not its content.
 	Facts = read.Facts
-	// Durability is what the database server does for what it has committed.
+	// Durability describes how the database server protects committed data.
 	Durability = read.Durability
 	// Standby is a standby of the database server.
 	Standby = read.Standby

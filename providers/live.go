@@ -61,7 +61,7 @@ func replaced(next, before *Catalogue) *Loading {
 	return l
 }
 
-// LoadLive loads the built-in definitions and those of the folder dir ("" for none), with secrets, and with a rate for those
+// LoadLive loads the built-in definitions and the ones in the folder dir ("" for none), with secrets, and with a rate for those
 // that have none (nil for no rate). A catalogue for which accept returns an error isn't loaded, now or later; nil accepts
 // everything. A failing sample doesn't prevent a start, because that would stop all other providers.
 func LoadLive(dir string, s auth.Secrets, rate *receiving.Rate, accept func(*Catalogue) error) (*Live, error) {

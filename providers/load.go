@@ -31,8 +31,8 @@ func readBuiltIn() (definition.Files, error) {
 	return definition.Collect(folder)
 }
 
-// Load reads the built-in definitions and those of the folder dir ("" for none), which add to them or replace them by name. The
-// error joins a *definition.Error for every error in every file.
+// Load reads the built-in definitions and the ones in the folder dir ("" for none), which add to them or replace them by name.
+// The error joins a *definition.Error for every error in every file.
 func Load(dir string) (*Catalogue, error) {
 	files, unread := ReadAll(dir)
 	if files == nil {
@@ -61,7 +61,7 @@ func load(files definition.Files, unread error) (*Catalogue, error) {
 	return catalogue, nil
 }
 
-// ReadAll reads the built-in definitions and merges those of a folder ("" for none) over them. The error joins one for every
+// ReadAll reads the built-in definitions and merges a folder's definitions ("" for none) over them. The error joins one for every
 // unreadable file; if the folder itself is unreadable, there are no files. The built-in ones are shared between calls: don't
 // change them.
 func ReadAll(dir string) (definition.Files, error) {

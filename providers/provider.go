@@ -21,7 +21,7 @@ type Provider struct {
 	apiRate *receiving.Rate
 	replay  Replay
 	samples map[string]sample
-	// file has the effective definition, after everything that it extends; written is its parsed form.
+	// file is the effective definition, after everything that it extends; written is its parsed form.
 	file    definition.File
 	written *definition.Definition
 	digest  string // of the effective definition

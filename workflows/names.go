@@ -75,7 +75,7 @@ const (
 	SearchProvider  = "Provider"
 	SearchEventType = "EventType"
 
-	// MemoEventID lets a redelivery run a failed event again under its ID.
+	// MemoEventID names the memo field with the event ID, under which a redelivery runs a failed event again.
 	MemoEventID = "event_id"
 	// MemoFingerprint distinguishes a redelivery from another event with the same key.
 	MemoFingerprint = "fingerprint"
@@ -112,7 +112,7 @@ func OperationType(kind operation.Kind) string { return operationTypes[kind] }
 // OperationSignal returns the signal that makes an operation read its row.
 func OperationSignal(kind operation.Kind) string { return string(kind) + "-changed" }
 
-// OperationID returns the workflow ID of an operation. It has no colon, unlike those of events.
+// OperationID returns the workflow ID of an operation. Unlike an event's, it has no colon.
 func OperationID(kind operation.Kind, id string) string { return string(kind) + "/" + id }
 
 // DestinationWorkflowID returns the ID of the workflow for a failing destination.
@@ -121,7 +121,7 @@ func DestinationWorkflowID(destination string) string { return destinationPrefix
 // Queues lists the task queues of events, most urgent first.
 func Queues() []string { return []string{queueCritical, queueHigh, queueNormal} }
 
-// AllQueues lists all task queues, those of events first.
+// AllQueues lists all task queues, the queues of events first.
 func AllQueues() []string {
 	return append(Queues(), QueueLarge, QueueBulk, QueueReplay, QueueFetch, QueueDeadLetter, QueueOperations)
 }
@@ -129,7 +129,7 @@ func AllQueues() []string {
 // destinationPrefix has no colon, so that it can't be mistaken for an event's workflow ID.
 const destinationPrefix = "destination/"
 
-// IDPrefixes lists the prefixes of the IDs of Holdfast's workflows, except those of events. A scheduled run has the ID of its
+// IDPrefixes lists the prefixes of the IDs of Holdfast's workflows, except for events. A scheduled run has the ID of its
 // schedule and a time.
 func IDPrefixes() []string {
 	all := []string{

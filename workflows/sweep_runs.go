@@ -46,7 +46,7 @@ type SweepResult struct {
 	Released int `json:"released"`
 	Signaled int `json:"woken"`
 
-	// Mark is what this sweep has left in both stores.
+	// Mark is the mark that this sweep has left in both stores.
 	Mark operation.Mark `json:"mark,omitzero"`
 	// Setback is the setback that was noticed by this sweep, or by one shortly before it; Healed is what this one did about it.
 	Setback operation.Setback `json:"setback,omitzero"`

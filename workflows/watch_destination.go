@@ -126,7 +126,7 @@ func (w *watch) notify(ctx workflow.Context, what alert, check background.Destin
 		}).Get(ctx, nil)
 }
 
-// handleUpdates lets operators pause, resume or probe the destination.
+// handleUpdates registers the updates with which operators pause, resume or probe the destination.
 func (w *watch) handleUpdates(ctx workflow.Context) error {
 	for _, update := range []struct {
 		name string

@@ -18,7 +18,7 @@ const (
 	acceptedAtOnce = 8
 )
 
-// AcceptedStore has the receipts of accepted events that weren't recorded some seconds later.
+// AcceptedStore reads the receipts of accepted events that weren't recorded some seconds later.
 type AcceptedStore interface {
 	// Accepted returns up to n receipts that no sweep has checked since a time, those unchecked for longest first.
 	Accepted(ctx context.Context, before time.Time, n int) ([]event.Acknowledged, error)
@@ -80,7 +80,7 @@ func (a *Activities) sweepAccepted(ctx context.Context, page []event.Acknowledge
 	return a.settleAccepted(context.WithoutCancel(ctx), page, fates, len(gone))
 }
 
-// fate is what became of an accepted event.
+// fate is the outcome of an accepted event.
 type fate int
 
 const (

@@ -10,7 +10,7 @@ import (
 	"holdfast/event/operation"
 )
 
-// Activities has the activities of replays, rebuilds and sweeps. Histories contain the names of its methods.
+// Activities implements the activities of replays, rebuilds and sweeps. Histories contain the names of its methods.
 type Activities struct {
 	Starter      RunStarter
 	Runs         RunReader

@@ -21,7 +21,7 @@ type DestinationStore interface {
 	SetDestinationState(
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
-	// ProbeDestination lets an open breaker retry now.
+	// ProbeDestination makes a destination's open breaker retry now.
 	ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error)
 }
 

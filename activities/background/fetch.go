@@ -12,7 +12,7 @@ import (
 // RebuildStore stores rebuilds and does their pages.
 type RebuildStore interface {
 	ParsedStore[operation.Rebuild]
-	// Unfetched returns those of the next n events of a rebuild whose state wasn't fetched since it started.
+	// Unfetched returns the next n events of a rebuild, without the ones whose state was fetched since it started.
 	Unfetched(ctx context.Context, id string, n int) ([]event.Record, error)
 }
 
@@ -59,7 +59,7 @@ func (a *Activities) fetchNext(ctx context.Context, id string, n int) (map[strin
 }
 
 // fetch gets the states of an event and stores them together. It waits as long as the provider asks. failed is why one of them
-// can't be fetched; err is that of an outage.
+// can't be fetched; err is set only during an outage.
 func (a *Activities) fetch(ctx context.Context, e event.Record) (failed, err error) {
 	e.Receipt.Fetched = nil
 	for {

@@ -31,7 +31,7 @@ type EventLists interface {
 type FollowUps interface {
 	// Complete returns a missed event with its body.
 	Complete(ctx context.Context, of operation.Recovery, item operation.RecoveryItem) (operation.RecoveryItem, error)
-	// Redeliver lets the provider send a missed event again; it is false if no operator has allowed that.
+	// Redeliver asks the provider to send a missed event again; it returns false if no operator has allowed that.
 	Redeliver(ctx context.Context, of operation.Recovery, item operation.RecoveryItem) (asked bool, err error)
 }
 

@@ -96,7 +96,7 @@ func (r *restart) start(ctx context.Context, d event.DeadLetter) {
 	}
 }
 
-// redeliver queues the failed delivery; its outcome is that of the dead letter.
+// redeliver queues the failed delivery, whose outcome decides the dead letter.
 func (r *restart) redeliver(ctx context.Context, d event.DeadLetter) {
 	switch err := r.store.Redeliver(ctx, d.Receipt.ID, d.SubscriptionID); {
 	case err == nil:

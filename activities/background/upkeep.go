@@ -34,7 +34,7 @@ type RetentionStore interface {
 	PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (int64, error)
 }
 
-// RunRetention is that of Temporal.
+// RunRetention is how long Temporal's namespace keeps closed runs.
 type RunRetention interface {
 	// Retention returns how long an ended run can be reset.
 	Retention(ctx context.Context) (time.Duration, error)
@@ -48,7 +48,7 @@ type AlertStore interface {
 	SettleAlerts(ctx context.Context, claim int64, alerts []oversight.Alert, sent bool) error
 }
 
-// Notifier sends messages to operators. sent is how many channels accepted the message, the error is that of the others.
+// Notifier sends messages to operators. sent is how many channels accepted the message; the error joins the others' errors.
 type Notifier interface {
 	Enabled() bool
 	Send(ctx context.Context, text string) (sent int, err error)

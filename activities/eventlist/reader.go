@@ -140,7 +140,7 @@ func (r *Reader) Complete(
 	return made, nil
 }
 
-// Redeliver lets the provider send a missed event again. It is false if the provider may not be asked. The error is that of
+// Redeliver asks the provider to send a missed event again. It is false if the provider may not be asked. The error is that of
 // Complete.
 func (r *Reader) Redeliver(ctx context.Context, of operation.Recovery, item operation.RecoveryItem) (asked bool, err error) {
 	if !slices.Contains(r.MayRedeliver, of.Provider) {
@@ -266,8 +266,8 @@ func matches(types []definition.Glob, eventType string) bool {
 	return false
 }
 
-// isSafe reports whether an event can be recognized by the key of its item. The hash of a body from a list isn't that of the
-// webhook. A key that may have expired proves nothing, unless an operator accepts duplicates.
+// isSafe reports whether an event can be recognized by the key of its item. The hash of a body from a list differs from the hash
+// of the webhook. A key that may have expired proves nothing, unless an operator accepts duplicates.
 func isSafe(item reading.Item, at time.Time, of operation.Recovery, now time.Time) bool {
 	expires := at.Add(time.Duration(item.DedupeWindow))
 	return item.KeyFrom == event.KeyFromEvent && item.Content == "" &&

@@ -30,7 +30,7 @@ type Inconsistency struct {
 	Count int  `json:"count"`
 	// Examples has at most maxExamples workflow IDs.
 	Examples []string `json:"examples"`
-	// Errors has the errors of the examples, if skipped.
+	// Errors explains the examples, if they were skipped.
 	Errors []string `json:"errors,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Past is what a product's database has stored so far: events at equal intervals, each with its key, its change of an entity
+// Past is the content of a product's database so far: events at equal intervals, each with its key, its change of an entity
 // and its delivery to the first subscription.
 type Past struct {
 	Events, Entities int

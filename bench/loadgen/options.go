@@ -32,7 +32,7 @@ type Options struct {
 	// Timeout bounds the wait for an answer; 0 means 30 s.
 	Timeout time.Duration
 
-	// Mix is what is sent; at least one share.
+	// Mix lists the events to send; at least one share.
 	Mix []Share
 	// Duplicates is the share of requests that repeat one of this run, and BadSignatures the share of requests signed with a
 	// wrong secret; each from 0 to 1, together at most 1.

@@ -40,7 +40,7 @@ func (s *sent) Answered(seq int64, status int, took time.Duration) error {
 	return nil
 }
 
-// outcome is what became of acknowledged events.
+// outcome counts what happened to acknowledged events.
 type outcome struct {
 	Acknowledged int
 	// Delivered counts events, however often they arrived, and Doubled the additional arrivals.

@@ -25,7 +25,7 @@ const (
 	warmUpEvents = 300
 )
 
-// sample is what one round measures of a side.
+// sample contains one round's measurements of a side.
 type sample struct {
 	DonePerSecond      float64
 	FullCPU            float64

@@ -160,7 +160,7 @@ func (s *bench) compareGrown(ctx context.Context, small, grown *outlet) error {
 	return err
 }
 
-// kept is what Temporal stores of the finished events of some processes.
+// kept measures what Temporal stores of the finished events of some processes.
 type kept struct{ bytes, events int64 }
 
 func (s *bench) temporalHas(ctx context.Context, nodes ...*lab.Node) (k kept, err error) {

@@ -25,7 +25,7 @@ func pause(ctx context.Context, length time.Duration) error {
 	}
 }
 
-// Idle is what the servers use in a second without any load.
+// Idle is the servers' use of resources in a second without any load.
 type Idle map[string]float64
 
 // Used returns the usage since a sample once the servers have settled. If their idle usage is known, it waits until the timers of

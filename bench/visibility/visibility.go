@@ -28,9 +28,9 @@ type Client interface {
 
 // Store is the part of a *persistence.LedgerCheck that Check uses.
 type Store interface {
-	// Batched returns those of the workflow IDs whose events another workflow has processed: that of a batch.
+	// Batched returns the workflow IDs, of the given ones, whose events a batch's workflow has processed.
 	Batched(ctx context.Context, workflowIDs []string) ([]string, error)
-	// NotDead returns those of the workflow IDs that have no dead letter, not even a closed one.
+	// NotDead returns the workflow IDs, of the given ones, that have no dead letter, not even a closed one.
 	NotDead(ctx context.Context, workflowIDs []string) ([]string, error)
 }
 

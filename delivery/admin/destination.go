@@ -116,7 +116,7 @@ func (d *Service) Apply(
 	return applied, made, nil
 }
 
-// secretsFor returns the secrets that replace those of a destination; nil keeps them. A generated secret belongs to the version
+// secretsFor returns the secrets that replace a destination's secrets; nil keeps them. A generated secret belongs to the version
 // that was read: of two concurrent requests the second is refused, and doesn't replace the secret that the first one has shown.
 func (d *Service) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
 	if wanted.HTTP == nil || wanted.HTTP.Secrets != "" {

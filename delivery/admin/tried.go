@@ -8,7 +8,7 @@ import (
 	"holdfast/delivery"
 )
 
-// tried has the results for the samples that a subscription's providers and types select.
+// tried collects the results for the samples that a subscription's providers and types select.
 type tried struct {
 	all, wanted, built []delivery.Message
 	// failed are those that match the filter and can't be put into the form of the subscription.

@@ -18,7 +18,7 @@ import (
 type Reserved struct {
 	TaskQueues    []string
 	WorkflowTypes []string
-	// IDPrefixes lists the ID prefixes of Holdfast's own workflows, except those of events.
+	// IDPrefixes lists the ID prefixes of Holdfast's own workflows, except for events.
 	IDPrefixes []string
 	// Providers returns the names in the catalogue: the workflow ID of an event is PROVIDER:KEY.
 	Providers func() []string

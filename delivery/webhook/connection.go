@@ -12,7 +12,7 @@ import (
 	"holdfast/delivery"
 )
 
-// newDestinationHTTP returns a client for attempts. Unlike that of newHTTP, connecting and the TLS handshake may take until the
+// newDestinationHTTP returns a client for attempts. Unlike newHTTP's, connecting and the TLS handshake may take until the
 // end of the attempt, and a connection remembers the status that it has read.
 func newDestinationHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
 	client := newHTTP(dialer, config)

@@ -17,7 +17,7 @@ type Import struct {
 	Total int64 `json:"total"`
 	// Read counts the applied lines.
 	Read int64 `json:"read"`
-	// Counts has the results by record type.
+	// Counts counts the results by record type.
 	Counts ImportCounts `json:"counts"`
 	// Problems lists the first items that couldn't be applied, up to 20.
 	Problems []ImportProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`

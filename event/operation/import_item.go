@@ -84,7 +84,7 @@ func ImportedID(provider, key string, receivedAt time.Time) string {
 	return timedID(receivedAt, hashOfTexts("event", provider, key))
 }
 
-// KeyOwnerID returns an ID for an event whose key alone is known. Its UUID version is 8, unlike that of any event.
+// KeyOwnerID returns an ID for an event of which only the key is known. No event has its UUID version, 8.
 func KeyOwnerID(provider, key string) string {
 	sum := hashOfTexts("key", provider, key)
 	return uuidOf(8, [16]byte(sum[:16]))

@@ -51,7 +51,7 @@ type Any interface {
 	Share() float64
 }
 
-// Base has the fields common to all operations.
+// Base contains the fields that all operations share.
 type Base struct {
 	ID string `json:"id"`
 	// Rate is the max number of runs, events, deliveries or lines per second.

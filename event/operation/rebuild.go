@@ -39,7 +39,7 @@ type Rebuild struct {
 	Entities int64 `json:"entities"`
 	// CorrectedKeys counts the events that have another key by the current definition. A rebuild claims it for them if it is free.
 	CorrectedKeys int64 `json:"corrected_keys"`
-	// SharedKeys counts those of them whose key another event has. Both events stay processed.
+	// SharedKeys counts the events among them whose key another event has. Both events stay processed.
 	SharedKeys int64 `json:"shared_keys"`
 	// KeyConflicts lists the first of these, up to 20.
 	KeyConflicts []SharedKey `json:"key_conflicts,omitempty" jsonschema:"maxItems=20"`

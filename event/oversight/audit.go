@@ -96,7 +96,7 @@ const (
 	AuditReconcile AuditAction = "reconcile"
 )
 
-// AuditActions lists all actions, including those of operations, such as "replay.pause".
+// AuditActions lists all actions, including actions on operations, such as "replay.pause".
 func AuditActions() []AuditAction {
 	all := []AuditAction{AuditReplay, AuditFetch, AuditEdit, AuditDiscard, AuditReopen, AuditDelete, AuditCleanup}
 	for _, kind := range []AuditAction{"replay", "rebuild", "import", "resend", "recovery"} {

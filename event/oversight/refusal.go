@@ -43,9 +43,9 @@ type ProviderRefusals struct {
 	Provider string `json:"provider"`
 	// Count is the number in the last hour.
 	Count int64 `json:"count"`
-	// Causes are those of the last hour, sorted by count.
+	// Causes lists the causes of the last hour, sorted by count.
 	Causes []RefusalCause `json:"causes"`
-	// Last has the most recent ones, newest first. In a storm only a sample is kept.
+	// Last lists the most recent ones, newest first. In a storm only a sample is kept.
 	Last []Refusal `json:"last"`
 }
 

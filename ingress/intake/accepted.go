@@ -43,7 +43,7 @@ type Accepted struct {
 
 	mu  sync.Mutex
 	new []event.Acknowledged
-	// old are those of the pause before, which are due at the next look-up.
+	// old are the events of the pause before, which are due at the next look-up.
 	old []event.Acknowledged
 }
 

@@ -23,7 +23,7 @@ const (
 	maxArrivals = 10_000
 )
 
-// arrivals has the events that this process has committed to the bulk lane and not claimed yet. A batch need not poll for them.
+// arrivals queues the events that this process has committed to the bulk lane and not claimed yet, so a batch need not poll.
 type arrivals struct {
 	signal chan struct{} // an event was committed
 

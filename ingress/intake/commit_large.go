@@ -9,7 +9,7 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// largeTimeout bounds the commit of a large body. Its bytes take longer than those of other events.
+// largeTimeout bounds the commit of a large body, whose bytes take longer than other events'.
 const largeTimeout = 8 * time.Second
 
 // commitLarge makes an event durable whose body is too large for Temporal: PostgreSQL commits the body, under the event ID, and

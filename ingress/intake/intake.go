@@ -102,7 +102,7 @@ const (
 	maxConcurrentCommits = 256
 )
 
-// request is what the events of a request share.
+// request contains the fields that the events of a request share.
 type request struct {
 	// ackDeadline is the end of the ACK budget.
 	ackDeadline time.Time

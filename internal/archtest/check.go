@@ -10,7 +10,7 @@ import (
 type Package struct {
 	// Path is relative to the module; "." for the module's own directory.
 	Path string
-	// Imports are the imports of its code, TestImports those of its tests.
+	// Imports are the imports of its code, TestImports the imports of its tests.
 	Imports, TestImports []string
 	// HasCode is false for a package with only tests.
 	HasCode bool
@@ -113,7 +113,7 @@ func (r Rule) violation(path string) (why string, broken bool) {
 	return r.Why, broken
 }
 
-// testViolation lets tests import every library, and every package of this module that doesn't depend on the tested one.
+// testViolation allows tests to import every library, and every package of this module that doesn't depend on the tested one.
 func (r Rule) testViolation(path string, rules map[string]Rule) (why string, broken bool) {
 	ours, isOurs := below(path)
 	if !isOurs || ours == r.Package || r.OnlyTests {

@@ -16,7 +16,7 @@ func Arguments(root *cobra.Command, args []string) []string {
 		return args
 	}
 	c.InitDefaultHelpFlag()
-	_ = c.InheritedFlags() // adds those of the parents to c.Flags()
+	_ = c.InheritedFlags() // adds the parents' flags to c.Flags()
 	var flags, plain []string
 	dashed := false
 	for len(rest) > 0 {

@@ -28,7 +28,7 @@ type Page[Row any] struct {
 	Cells   func(Row) []string
 }
 
-// rows are what a route returns.
+// rows are the items that a route returns.
 type rows struct {
 	httpapi.List[json.RawMessage]
 

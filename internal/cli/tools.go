@@ -18,7 +18,7 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// Tools has the stores and clients of operators' commands.
+// Tools opens the stores and clients of operators' commands.
 type Tools struct {
 	Cfg      config.Config
 	Store    *persistence.Store

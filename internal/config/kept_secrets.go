@@ -10,7 +10,7 @@ import (
 // again or to mount it again.
 const keepFor = time.Minute
 
-// KeptSecrets caches the secrets of a configuration, and keeps those of a file that became empty, missing or unreadable for
+// KeptSecrets caches the secrets of a configuration, and keeps a file's secrets that became empty, missing or unreadable for
 // keepFor. A file that can't be read from the start has none to keep. A file with other secrets replaces them at once. It is safe
 // for concurrent use.
 type KeptSecrets struct {

@@ -30,7 +30,7 @@ type Config struct {
 	// environ gives the environment as it was at load. It is a function, and no map, so that nothing that prints a
 	// Config can reach the values.
 	environ func() environment
-	// renamed has the variables that are set by a former name.
+	// renamed lists the variables that are set by a former name.
 	renamed []Renamed
 }
 
@@ -149,7 +149,7 @@ type Temporal struct {
 	WorkerBuildID string `env:"TEMPORAL_WORKER_BUILD_ID" example:"2026-11-22.1"`
 }
 
-// Versioned says that workers are those of one build of a deployment.
+// Versioned means that all workers run one build of a deployment.
 func (t Temporal) Versioned() bool { return t.DeploymentName != "" }
 
 // Payloads configures encryption of what Temporal stores in histories: events' bodies and headers, results, failures, memos and

@@ -77,7 +77,7 @@ func choose[T ~string](value *T, text []byte, choices ...T) error {
 	return nil
 }
 
-// Ack is what a 2xx to a sender needs.
+// Ack is where an event must be committed before its sender gets a 2xx.
 type Ack string
 
 // The values of Ack.

@@ -28,21 +28,21 @@ import (
 // devStopTimeout bounds the orderly shutdown of the dev stack's servers.
 const devStopTimeout = 30 * time.Second
 
-// devStack has the servers that `holdfast dev` starts if the environment names none.
+// devStack runs the servers that `holdfast dev` starts if the environment names none.
 type devStack struct {
 	claimed  *devstack.Claimed
 	postgres *devstack.Postgres
 	temporal *devstack.Temporal
 }
 
-// Options are those of the command.
+// Options are the command's flags.
 type Options struct {
 	// Verbose logs as configured, and not only warnings.
 	Verbose bool
 	Demo    Demo
 }
 
-// Demo is what a demonstration adds; its fields may be zero.
+// Demo configures a demonstration; its fields may be zero.
 type Demo struct {
 	// Settings are used for unset variables.
 	Settings map[string]string

@@ -29,7 +29,7 @@ const (
 type Finding struct {
 	Check  string `json:"check"`
 	Result Result `json:"result"`
-	// Detail is what was found; Advice says what to do.
+	// Detail describes the finding; Advice says what to do.
 	Detail string `json:"detail"`
 	Advice string `json:"advice,omitempty"`
 }
@@ -46,7 +46,7 @@ type doctor struct {
 	store    *persistence.Store // nil if no database is configured
 	temporal client.Client
 	findings []Finding
-	// down has the servers that don't answer, each with the checks skipped because of it.
+	// down maps each server that doesn't answer to the checks skipped because of it.
 	down map[string][]string
 }
 

@@ -22,7 +22,7 @@ var adviceOnOutage = map[string]string{
 	temporal: "check that Temporal runs, that its own database answers, and that TEMPORAL_ADDRESS is right",
 }
 
-// adviceOnRefusal has the codes with which a process refuses a connection to a database that answers.
+// adviceOnRefusal maps the codes with which a process refuses a connection to a database that answers.
 var adviceOnRefusal = map[string]string{
 	"unsuitable_setting": "change the setting for the role of DATABASE_URL, and let a pooler open new connections (RECONNECT): " +
 		"see docs/pgbouncer.md, \"Settings of the role\"",

@@ -16,7 +16,7 @@ const (
 	KindBadSignature Kind = "bad_signature"
 )
 
-// Outcome is what an answer says about the events of its request.
+// Outcome is the result that an answer gives for the events of its request.
 type Outcome string
 
 const (
@@ -48,7 +48,7 @@ type Event struct {
 	Provider string
 	// Key is canonical (see event.CanonicalKey).
 	Key string
-	// SHA256 is that of the event's body: of its item if the request is a batch.
+	// SHA256 is the hash of the event's body, or of its item if the request is a batch.
 	SHA256 [32]byte
 }
 

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// applied has the rules for entities by their field, with what they found in the samples.
+// applied collects what each rule for entities, by its field, found in the samples.
 type applied map[string]*attempted
 
 // attempted is whether a rule has changed something in a sample, and otherwise the sample for which it is most likely meant.

@@ -30,7 +30,7 @@ func (c *Checked) Problems() (problems []Finding) {
 	return problems
 }
 
-// CheckAll validates and lints the built-in definitions and those of the folder dir ("" for none).
+// CheckAll validates and lints the built-in definitions and the ones in the folder dir ("" for none).
 func CheckAll(dir string, s auth.Secrets) (Checked, error) {
 	return check(dir, s, func(definition.File) bool { return true })
 }

@@ -39,7 +39,7 @@ func (l *linter) checkEvidence() {
 	}
 }
 
-// sampledEvent is what the checks need of a sample's event.
+// sampledEvent contains the parts of a sample's event that the checks need.
 type sampledEvent struct {
 	keys     []string
 	entities []event.EntityRef

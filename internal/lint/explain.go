@@ -32,12 +32,12 @@ type Explanation struct {
 	Refusal *ExplainedRefusal `json:"refusal,omitempty"`
 	// Scheme is the one that has accepted the request.
 	Scheme string `json:"scheme,omitempty"`
-	// Status is that of the reply to the first delivery.
+	// Status is the status of the reply to the first delivery.
 	Status int `json:"status"`
 	// Challenge is set if the request is a handshake. Reply is then the answer.
 	Challenge bool   `json:"challenge,omitempty"`
 	Reply     string `json:"reply,omitempty"`
-	// Events has the events of the request, in its order.
+	// Events lists the events of the request, in its order.
 	Events []ExplainedEvent `json:"events"`
 }
 
@@ -93,7 +93,7 @@ type ExplainedEvent struct {
 	Parts   int             `json:"parts,omitempty"`
 	Key     string          `json:"key"`
 	KeyFrom event.KeyOrigin `json:"key_from"`
-	// OfValue means that a hash in the key is that of the JSON value of the body, not of its bytes.
+	// OfValue means that the key contains the hash of the body's JSON value, not of its bytes.
 	OfValue bool `json:"key_of_value,omitempty"`
 	// Certainty is certain or guessed, or "" if the definition doesn't state it.
 	Certainty string `json:"certainty,omitempty"`
@@ -109,7 +109,7 @@ type ExplainedEvent struct {
 	Lane         definition.Lane `json:"lane"`
 	DedupeWindow event.Duration  `json:"dedupe_window"`
 	OccurredAt   time.Time       `json:"occurred_at"`
-	// OccurredFrom is the expression of the time, with the unit; "" if the time is that of the receipt.
+	// OccurredFrom is the expression of the time, with the unit; "" if the event has the time of its receipt.
 	OccurredFrom string         `json:"occurred_from,omitempty"`
 	Outcome      event.Outcome  `json:"outcome,omitempty"`
 	Changes      []event.Change `json:"changes,omitempty"`

@@ -19,7 +19,7 @@ import (
 	"holdfast/event"
 )
 
-// Guess is what a captured request shows about its sender: an initial definition, and open questions.
+// Guess is the result of analyzing a captured request: an initial definition, and open questions.
 type Guess struct {
 	Definition string
 	// Found lists what was recognised, and Open what the author must find out. Neither contains a value of the request.

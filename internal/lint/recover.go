@@ -72,7 +72,7 @@ func (l *linter) checkRecoverWindow(at string, dedupe *definition.Duration) {
 		"processed again. Use at least %dd, or a shorter reach", days)
 }
 
-// checkRecoveredSamples compares the key of each sample with that of its item in the list.
+// checkRecoveredSamples compares the key of each sample with the key of its item in the list.
 func (l *linter) checkRecoveredSamples() {
 	compared := 0
 	for _, name := range l.provider.SampleTypes() {

@@ -49,7 +49,7 @@ func (l *linter) coveringOverride(n int, t string) int {
 	})
 }
 
-// checkLane looks for a priority above that of the lane: urgent events must not wait for a batch.
+// checkLane looks for a priority above the lane's, because urgent events must not wait for a batch.
 func (l *linter) checkLane(at, lane, priority string) {
 	if lane == string(definition.LaneBulk) && priority != "" && priority != string(event.PriorityNormal) {
 		l.add(at+"lane", RuleIneffective, "bulk takes no account of the priority %s: it holds for the events that leave their batch",

@@ -88,7 +88,7 @@ func escapeInQuotes(text string) (string, int) {
 	return text[:2], 2
 }
 
-// escapeOfC is that of $'…', as browsers copy commands.
+// escapeOfC matches the escapes within $'…', which browsers write when they copy a command.
 func escapeOfC(text string) (string, int) {
 	const plain = "nrt\\'\"abfv"
 	if i := strings.IndexByte(plain, text[1]); i >= 0 {

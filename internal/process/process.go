@@ -172,7 +172,7 @@ func (p *process) typeLabel(provider, eventType string) string {
 	return reading.OtherType
 }
 
-// gcPercent lets the heap grow to three times its live size before garbage is collected, instead of Go's default of twice. It
+// gcPercent makes the heap grow to three times its live size before garbage is collected, instead of Go's default of twice. It
 // takes some 25 MiB more and halves the collector's time, which was a sixth of an ACK's.
 const gcPercent = 200
 

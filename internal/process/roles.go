@@ -27,9 +27,9 @@ func (r Roles) has(other Roles) bool { return r&other != 0 }
 // needsDatabase reports whether the roles need a database. An ingress alone doesn't.
 func (r Roles) needsDatabase() bool { return r.has(RoleWorker | RoleOperator) }
 
-// Development is what only `holdfast dev` has. It is the zero value in production.
+// Development contains what only `holdfast dev` needs. It is the zero value in production.
 type Development struct {
-	// Tickets are those of links to the console.
+	// Tickets are the one-time tokens in links to the console.
 	Tickets *access.LoginLinks
 	// APIs is the transport to the APIs of providers; nil for the one that refuses internal addresses.
 	APIs http.RoundTripper

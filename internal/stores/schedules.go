@@ -29,7 +29,7 @@ func Schedules(cfg config.Config) []client.ScheduleOptions {
 	}
 }
 
-// ScheduleIDs returns the IDs of all schedules, including those of notifications, which a worker creates.
+// ScheduleIDs returns the IDs of all schedules, including the notifications' schedules, which a worker creates.
 func ScheduleIDs(cfg config.Config) (ids []string) {
 	for _, s := range Schedules(cfg) {
 		ids = append(ids, s.ID)

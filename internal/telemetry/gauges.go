@@ -106,7 +106,7 @@ func (t *Telemetry) ObserveFeed(behind func(context.Context) (time.Duration, err
 	}, lag)
 }
 
-// DatabaseFigures are what could make the database lose what it has committed.
+// DatabaseFigures measure the risks of losing committed data.
 type DatabaseFigures struct {
 	// Risks has a value for each known risk, by name.
 	Risks map[string]bool
@@ -221,7 +221,7 @@ type DeliveryFigures struct {
 	Age     map[string]time.Duration
 	// Breakers and States count destinations.
 	Breakers, States map[string]int64
-	// Failing has the state of the breaker of some failing destinations, by name. The caller bounds their number.
+	// Failing maps some failing destinations to the state of their breaker. The caller bounds their number.
 	Failing map[string]string
 	// OldestSecret is the age of the secret that was changed least recently; nil without secrets.
 	OldestSecret *time.Duration

@@ -32,11 +32,11 @@ type History struct {
 	recorded int // number of points since the start
 	last     time.Time
 	rings    map[string]*ring
-	// dropped has the series that didn't fit.
+	// dropped contains the series that didn't fit.
 	dropped map[string]bool
 }
 
-// ring has the last points of one series. A missing or invalid value is NaN, which JSON shows as null.
+// ring keeps the last points of one series. A missing or invalid value is NaN, which JSON shows as null.
 type ring struct {
 	name   string
 	labels map[string]string

@@ -98,7 +98,7 @@ func isSecret(key string) bool {
 // secretKeyCache caches the results of isSecret: the same few keys are in every line.
 var secretKeyCache, _ = lru.New[string, bool](1000)
 
-// redactAny redacts a value as JSON shows it. Bytes are never shown: they are what providers send.
+// redactAny redacts a value as JSON shows it. Bytes are never shown, because they come from providers.
 func redactAny(key string, v any) any {
 	switch v := v.(type) {
 	case nil:

@@ -24,7 +24,7 @@ type ChoiceError struct {
 	Wanted []string
 }
 
-// Error has the text, the valid values, and the one that was probably meant.
+// Error returns the text, the valid values, and the one that was probably meant.
 func (e *ChoiceError) Error() string {
 	return fmt.Sprintf("%q is unknown: %s", shortText(e.Text), e.Advice())
 }

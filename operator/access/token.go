@@ -31,7 +31,7 @@ type Caller struct {
 // Tokens are the accepted tokens.
 type Tokens []Token
 
-// tokenPrefix lets secret scanners recognise a leaked token.
+// tokenPrefix makes a leaked token recognizable to secret scanners.
 const tokenPrefix = "holdfast_"
 
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$`)

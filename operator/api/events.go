@@ -33,7 +33,7 @@ type EventView struct {
 	// OccurredAtMissing reports that OccurredAt is only the time of receipt.
 	OccurredAtMissing bool      `json:"occurred_at_missing,omitempty"`
 	ReceivedAt        time.Time `json:"received_at"`
-	// PersistedAt is absent while the event has no row. The other fields are then those of its run, inbox entry or dead letter.
+	// PersistedAt is absent while the event has no row. Its run, inbox entry or dead letter then gives the other fields.
 	PersistedAt time.Time  `json:"persisted_at,omitzero"`
 	ProcessedAt *time.Time `json:"processed_at,omitempty"`
 	Run         event.Run  `json:"run"`

@@ -48,7 +48,7 @@ type Options struct {
 
 // RefusalMemory counts why this process refused requests.
 type RefusalMemory interface {
-	// Refusals returns those of a provider, or for "" those of all providers that have some, by name.
+	// Refusals returns a provider's refusals, or for "" the refusals of all providers, by name.
 	Refusals(provider string) []oversight.ProviderRefusals
 }
 

@@ -18,7 +18,7 @@ const nameHint = "Lower-case letters, digits, hyphens, underscores and dots. It 
 // newDestinationPath is outside destinationsPath because a destination may be called "new".
 const newDestinationPath = "/console/new-destination"
 
-// destinationForm has the fields of a destination; a new one has those of both kinds.
+// destinationForm contains the fields of a destination. A new one contains the fields of both kinds.
 func destinationForm(d delivery.Destination, isNew bool) *form {
 	f := &form{Button: "Save", Back: destinationsPath}
 	if isNew {

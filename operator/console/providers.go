@@ -143,7 +143,7 @@ type providerPage struct {
 
 	Receives bool
 	Refused  oversight.ProviderRefusals
-	// Lists are those of the provider, one for each target.
+	// Lists are the provider's lists of events, one for each target.
 	Lists []operation.ListHealth
 }
 

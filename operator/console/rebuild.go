@@ -105,7 +105,7 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 	return c.Done(ctx, operationPath("rebuilds", started.ID), "It is started.")
 }
 
-// diffPage is what a dry run would change in some entities. It is deleted by the next rebuild.
+// diffPage shows what a dry run would change in some entities. The next rebuild deletes it.
 type diffPage struct {
 	ID    string
 	Gone  bool

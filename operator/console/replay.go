@@ -35,7 +35,7 @@ func (c *Console) planReplay(ctx *fiber.Ctx) error {
 	return c.showPlan(ctx, filter, 0)
 }
 
-// replayFilter parses the query, which is that of a list of dead letters.
+// replayFilter parses the query of a list of dead letters.
 func (c *Console) replayFilter(ctx *fiber.Ctx) (f operation.ReplayFilter, err error) {
 	q, err := c.API.DeadLetterQuery(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ type workflowForm struct {
 	SignalWithStart *delivery.SignalWithStart `json:"signal_with_start,omitempty"`
 }
 
-// subscriptionForm has the fields of a subscription to a destination; one without a name is new.
+// subscriptionForm contains the fields of a subscription to a destination; one without a name is new.
 func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
 	f := &form{
 		Lead: "Select the events that go to " + to.Name + ". Empty fields don't restrict.", Button: "Save",

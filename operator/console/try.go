@@ -40,7 +40,7 @@ type tryPage struct {
 	Result *tried
 }
 
-// tried is what would happen to a request.
+// tried is the result of trying a request.
 type tried struct {
 	lint.Explanation
 

@@ -31,7 +31,7 @@ func (s *Server) Check(provider, header string, body []byte) (problem string) {
 	return ""
 }
 
-// published has the fields that a publisher sets.
+// published contains the fields that a publisher sets.
 type published struct {
 	ID, Type, Source string
 	Data             json.RawMessage

@@ -19,7 +19,7 @@ const (
 // preflightAge is how long browsers cache the response to a preflight, in seconds.
 const preflightAge = 600
 
-// AllowCrossOrigin lets pages of other configured origins read their routes. They send no cookies.
+// AllowCrossOrigin allows pages of other configured origins to read their routes. They send no cookies.
 func (g *Guard) AllowCrossOrigin(app *fiber.App) {
 	if len(g.web) > 0 { // the headers that Temporal Web sends
 		app.Use(strings.TrimSuffix(payloadsPath, "/"),

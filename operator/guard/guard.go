@@ -37,7 +37,7 @@ type Guard struct {
 	bodyLimit      int
 }
 
-// Options configure a guard; their meaning is that of the operator server's.
+// Options configure a guard. They mean the same as in the operator server's options.
 type Options struct {
 	Tokens                      access.Tokens
 	Sessions                    SessionStore
@@ -45,7 +45,7 @@ type Options struct {
 	TemporalWeb, ChangesOrigins []string
 	Prefix                      string
 	Log                         *slog.Logger
-	// BodyLimit bounds bodies, in bytes, but for those of events and payloads.
+	// BodyLimit bounds bodies, in bytes, except for bodies of events and payloads.
 	BodyLimit int
 }
 

@@ -14,7 +14,7 @@ import (
 // ConsoleHome is the console's first page; see package operator/console.
 const ConsoleHome = "/console"
 
-// Site has the browser pages: see package guard/console. The same guard protects them.
+// Site serves the browser pages: see package guard/console. The same guard protects them.
 type Site struct {
 	// Home is the first page; all paths that begin with it belong to the site.
 	Home  string

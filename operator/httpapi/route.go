@@ -15,7 +15,7 @@ type Route struct {
 
 	// Name identifies the route in openapi.json. Generated clients name their functions after it.
 	Name string `json:"-"`
-	// Parameters has those of the path and of the query.
+	// Parameters lists the parameters of the path and of the query.
 	Parameters []Parameter `json:"-"`
 	// Body is a value of the type of the request body; nil if there is none. Required are the fields that a request must have.
 	Body           any      `json:"-"`

@@ -31,7 +31,7 @@ type Comparison struct {
 	// Differs is called for each difference.
 	Differs func(operation.ImportDifference)
 
-	// Counts are by record, in items of the file; those of DiffersExtra count local events.
+	// Counts counts items of the file by record; DiffersExtra counts local events.
 	Counts map[operation.ImportRecord]ComparedCount
 
 	spans map[string]span

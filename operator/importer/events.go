@@ -122,7 +122,7 @@ type found struct {
 	body []byte
 }
 
-// receipts returns those of the events of a line, as the ingress would make them, with the key given in the line or found by
+// receipts returns the receipts of a line's events, as the ingress would make them, with the key given in the line or found by
 // the current definition. If the key is given, there is one receipt without a body.
 func (r *Reader) receipts(of *record, p *providers.Provider, received time.Time) []found {
 	key, source := of.text("key"), of.text("source")

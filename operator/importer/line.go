@@ -43,7 +43,7 @@ type Reader struct {
 	Format   Format
 }
 
-// Each reads a file line by line in constant memory. The error is that of the file, or of each.
+// Each reads a file line by line in constant memory. The error comes from the file, or from each.
 func (r *Reader) Each(in io.Reader, each func(Line) error) error {
 	now := time.Now()
 	return eachRecord(in, r.Format, func(of *record) error { return each(r.read(of, now)) })

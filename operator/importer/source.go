@@ -58,7 +58,7 @@ func (m Problem) String() string {
 // errTooLong is returned for a line that isn't a record.
 var errTooLong = errors.New("malformed line")
 
-// byteOrderMark is what spreadsheets write before a file in UTF-8.
+// byteOrderMark begins the UTF-8 files of spreadsheets.
 const byteOrderMark = "\ufeff"
 
 // eachRecord reads the records of a file one by one. A malformed line is a record with a mistake. The error is that of the
@@ -140,7 +140,7 @@ func (r *record) checkRepeats(text []byte) {
 	}
 }
 
-// eachRow reads CSV. The number of a record is that of its first line.
+// eachRow reads CSV. A record has the number of its first line.
 func eachRow(in io.Reader, each func(*record) error) error {
 	bounded := &rowReader{in: in, left: maxLine}
 	rows := csv.NewReader(bounded)

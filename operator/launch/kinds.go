@@ -34,7 +34,7 @@ type Replays struct {
 	digest func(provider string) string
 }
 
-// NewReplays returns Replays on a store. parse uses the current definitions, and digest returns that of a provider's.
+// NewReplays returns Replays on a store. parse uses the current definitions; digest returns the digest of a provider's.
 func NewReplays(s ReplayStore, runs Waker, parse event.Parser, digest func(provider string) string) *Replays {
 	return &Replays{Operations[operation.Replay]{s, operation.KindReplay, runs}, s, parse, digest}
 }

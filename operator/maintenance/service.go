@@ -49,7 +49,7 @@ type RunStore interface {
 	Delete(ctx context.Context, workflowID string) (int, error)
 }
 
-// Archive has the events that were purged.
+// Archive reads the events that were purged.
 type Archive interface {
 	Read(ctx context.Context) (io.ReadCloser, error)
 	// Clean removes expunged events from the files.

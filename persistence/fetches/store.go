@@ -26,7 +26,7 @@ INSERT INTO fetched_states (event_id, at, state)
 SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM decisions WHERE event_id = $1 AND decision = 'expunged')
 ON CONFLICT (event_id) `
 
-	// saveState adds states to those of an event, after a line end.
+	// saveState adds states to the event's earlier ones, after a line end.
 	saveState = insertState + `DO UPDATE SET state = EXCLUDED.state
  WHERE substring(EXCLUDED.state FOR octet_length(fetched_states.state) + 1) = fetched_states.state || '\x0a'::bytea`
 	replaceState = insertState + `DO UPDATE SET at = excluded.at, state = excluded.state`

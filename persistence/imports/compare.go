@@ -55,7 +55,7 @@ SELECT wanted.n, e.state, e.deleted
 SELECT id::text, key FROM events WHERE provider = $1 AND id > $2::uuid AND id <= $3::uuid ORDER BY events.id LIMIT $4`
 )
 
-// compared is what the database has for one item.
+// compared is the database's counterpart of one item.
 type compared struct {
 	eventID string
 	status  event.Status

@@ -22,7 +22,7 @@ INSERT INTO inbox (workflow_id, event_id, lane, provider, receipt, raw_body, rej
 VALUES ($1, $2::uuid, 'large', $3, $4, $5, $6, $7, now() + $8::interval)
     ON CONFLICT (workflow_id, dedupe_from) DO NOTHING`
 
-	// removeStored removes the row of a large event once the body, or that of the event it repeats, is stored elsewhere.
+	// removeStored removes the row of a large event once its body, or the body of the event it repeats, is stored elsewhere.
 	removeStored = `
 DELETE FROM inbox WHERE workflow_id = $1 AND event_id = $2::uuid
    AND EXISTS (

@@ -18,7 +18,7 @@ type Identities struct {
 	ranks map[event.EntityRef]int             // of roots
 	// ranked holds the roots whose rank an event gives. That rank overrides the table's, which may be of an earlier definition.
 	ranked map[event.EntityRef]bool
-	// was is what the table contains.
+	// was contains the rows of the table.
 	was map[event.EntityRef]event.EntityRef
 }
 

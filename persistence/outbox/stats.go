@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// countOpen counts up to $1 deliveries, those of the oldest events. If there are more, it scales the counts up to PostgreSQL's
-	// estimate of the total: a paused destination may have millions, and this runs often.
+	// countOpen counts up to $1 deliveries, beginning with the oldest events. If there are more, it scales the counts up to
+	// PostgreSQL's estimate of the total: a paused destination may have millions, and this runs often.
 	countOpen = `
 WITH oldest AS MATERIALIZED (
      SELECT ` + openStatus + ` AS status, q.queued_at

@@ -41,8 +41,8 @@ const (
 	InAnyOrder = `SELECT set_config('enable_sort', 'on', true)`
 )
 
-// CommitAsync lets a transaction commit before it is on disk. It is only for writes that are repeated or repaired automatically
-// if a crash of the server loses them.
+// CommitAsync allows a transaction to commit before it is on disk. It is only for writes that are repeated or repaired
+// automatically if a crash of the server loses them.
 const CommitAsync = `SELECT set_config('synchronous_commit', 'off', true)`
 
 // Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT are sent with the statements.

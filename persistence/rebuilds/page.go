@@ -107,7 +107,7 @@ func (s *Store) tryPage(
 	return s.Read(ctx, id)
 }
 
-// Unfetched returns those of the next n events of a rebuild whose state wasn't fetched since it started.
+// Unfetched returns the next n events of a rebuild, without the ones whose state was fetched since it started.
 func (s *Store) Unfetched(ctx context.Context, id string, n int) (all []event.Record, err error) {
 	defer postgres.Annotate(&err, "read events of rebuild "+postgres.Clean(id))
 	t := &rebuilding{store: s}

@@ -64,7 +64,7 @@ type write struct {
 	event.Written
 }
 
-// found is what the transaction reads about an event once it holds its lock.
+// found contains what the transaction reads about an event after it has locked it.
 type found struct {
 	status   event.Status          // "" if it has no row
 	isDead   bool                  // it has an open dead letter

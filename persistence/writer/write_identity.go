@@ -68,7 +68,7 @@ func (w *write) accepted() event.Receipt {
 	return w.receipt
 }
 
-// owned returns the receipt with the key that the row shows: that of the current definition, unless it is another event's.
+// owned returns the receipt with the key that the row shows: the current definition's key, unless another event has it.
 func (w *write) owned() event.Receipt {
 	if w.former != nil && w.found.owner != w.receipt.ID {
 		return *w.former
@@ -89,7 +89,7 @@ func (w *write) keys() (all []event.Receipt) {
 	return all
 }
 
-// key is what must be unique in a transaction.
+// key must be unique in a transaction.
 type key struct{ provider, key string }
 
 func (w *write) claims() []key {

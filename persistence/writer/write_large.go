@@ -51,7 +51,7 @@ func setAsideRow(r event.Receipt) (workflowID, id string) {
 	return postgres.Clean(r.WorkflowID()), r.ID
 }
 
-// timeoutsAlone are those of a transaction that waits as long as the store allows.
+// timeoutsAlone are the timeouts of a transaction that waits as long as the store allows.
 func (w *write) timeoutsAlone() timeouts {
 	if w.isLarge() {
 		return largeTimeouts

@@ -8,7 +8,7 @@ import (
 	"holdfast/persistence/entities"
 )
 
-// Links are replaced as a whole: those of the latest parse replace all earlier ones.
+// Links are replaced as a whole: the latest parse replaces all earlier ones.
 const (
 	deleteLinks = `DELETE FROM event_entities WHERE event_id = ANY ($1::uuid[])`
 

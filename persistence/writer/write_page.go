@@ -19,10 +19,10 @@ var errManyChanges = &event.Error{
 	Text: "the event changes so many entities that it needs several transactions of its own",
 }
 
-// page is what one transaction writes of an event's changes. Up to a page's size of changes, it is all of them. A larger event is
-// written in pages: each transaction takes the next positions at which the stored links differ from the changes, and the one
-// after which none differ finishes the event. The links are the only record of the progress, so that a retry, a reset and another
-// worker go on where the last commit was. A writer never goes back, since a link may look different from its own change.
+// page contains the changes of an event that one transaction writes. Up to a page's size of changes, it is all of them. A larger
+// event is written in pages: each transaction takes the next positions at which the stored links differ from the changes, and the
+// one after which none differ finishes the event. The links are the only record of the progress, so that a retry, a reset and
+// another worker go on where the last commit was. A writer never goes back, since a link may look different from its own change.
 type page struct {
 	come, gone []event.OrderedChange
 	// positions are those of come, and places those of come and gone. Both are nil if the page is the whole event.

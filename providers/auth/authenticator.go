@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Authenticator has the alternative schemes that authenticate a provider's requests, and their secrets. It is immutable and
+// Authenticator combines the alternative schemes that authenticate a provider's requests, and their secrets. It is immutable and
 // safe for concurrent use.
 type Authenticator struct {
 	keyring

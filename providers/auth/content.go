@@ -104,7 +104,7 @@ func (c content) headers() (names []string) {
 	return names
 }
 
-// signedParts has the values of the variables for one request.
+// signedParts contains the values of the variables for one request.
 type signedParts struct {
 	timestamp, id, url, secret string
 	places                     map[string]decode.Place

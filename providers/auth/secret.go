@@ -55,7 +55,7 @@ func withoutPrefix(secret string) string {
 	return s
 }
 
-// keyring has the secrets that schemes verify and sign with.
+// keyring contains the secrets that schemes verify and sign with.
 type keyring struct {
 	source       Secrets
 	certificates Certificates

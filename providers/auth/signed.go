@@ -69,7 +69,7 @@ func newSigned(p *definition.Problems, field string, d definition.Signing) signe
 	return s
 }
 
-// offer is what a request presents for verification.
+// offer contains the signatures, time and ID that a request presents.
 type offer struct {
 	signatures []string
 	at         time.Time

@@ -10,7 +10,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// defaultTolerance is that of Stripe, Standard Webhooks, Slack and Retell.
+// defaultTolerance is the tolerance that Stripe, Standard Webhooks, Slack and Retell document.
 const defaultTolerance = 5 * time.Minute
 
 // signedTime is the place and tolerance of the signed time; the zero value means none.

@@ -112,5 +112,5 @@ var hubSpotEscapes = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%4
 	"%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%2C", ",", "%3B", ";",
 	"%3a", ":", "%2f", "/", "%3f", "?", "%2a", "*", "%2c", ",", "%3b", ";")
 
-// decodedURLs returns a URL with the escapes decoded that HubSpot decodes: not those of &, =, + and #, nor of text.
+// decodedURLs returns a URL with the escapes decoded that HubSpot decodes: all but &, =, + and # and escapes of text.
 func decodedURLs(called string) []string { return urlsOf(hubSpotEscapes.Replace(called)) }

@@ -47,7 +47,7 @@ func New(transport http.RoundTripper, secrets auth.Secrets) *Client {
 	return c
 }
 
-// Page reads the next page of a walk. The error is a *recovery.Error, or that of the context.
+// Page reads the next page of a walk. The error is a *recovery.Error, or the context's.
 func (c *Client) Page(ctx context.Context, l *recovery.List, w recovery.Walk) (recovery.Page, error) {
 	request, err := l.Request(w, c.secret)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Client) Fetch(ctx context.Context, f *recovery.Fetch, values map[string
 	return f.Read(answer)
 }
 
-// Detail gets the body of a missed event. The error is a *recovery.Error, or that of the context.
+// Detail gets the body of a missed event. The error is a *recovery.Error, or the context's.
 func (c *Client) Detail(ctx context.Context, f *recovery.FollowUp, target, path string) ([]byte, error) {
 	answer, err := c.followUp(ctx, f, target, path)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Client) Detail(ctx context.Context, f *recovery.FollowUp, target, path 
 	return f.Read(answer)
 }
 
-// Redeliver lets the provider send a missed event again. The error is a *recovery.Error, or that of the context.
+// Redeliver asks the provider to send a missed event again. The error is a *recovery.Error, or the context's.
 func (c *Client) Redeliver(ctx context.Context, f *recovery.FollowUp, target, path string) error {
 	_, err := c.followUp(ctx, f, target, path)
 	return err
@@ -142,7 +142,7 @@ func (c *Client) secret(name string) string {
 	return ""
 }
 
-// named is what a request is for: a list, a follow-up of one of its events, or a fetch.
+// named says what a request is for: a list, a follow-up of one of its events, or a fetch.
 type named interface {
 	String() string
 	SecretNames() []string

@@ -30,9 +30,9 @@ type decoder struct {
 
 // Decoders are a definition's rules for its bodies.
 type Decoders struct {
-	// Identity has the paths within a body that must not be repeated, since they identify the event.
+	// Identity lists the paths within a body that must not be repeated, because they identify the event.
 	Identity [][]string
-	// Projection is what the ingress reads of a body.
+	// Projection lists the parts of a body that the ingress reads.
 	Projection Projection
 	rules      []decoder
 }

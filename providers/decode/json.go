@@ -88,7 +88,7 @@ func checkText(body []byte) error {
 	return nil
 }
 
-// newReader begins after a byte order mark. Positions remain those of the body.
+// newReader begins after a byte order mark. Positions still count from the beginning of the body.
 func newReader(body []byte) reader {
 	return reader{data: string(body), pos: len(body) - len(event.WithoutMark(body))}
 }

@@ -13,7 +13,7 @@ type reader struct {
 	depth int
 	exact bool // keep halves of surrogate pairs distinct
 	path  []string
-	// watched has the paths that must not be repeated. It doesn't record which one was: a body may have as many repeated fields
+	// watched lists the paths that must not be repeated. It doesn't record which one was: a body may have as many repeated fields
 	// as fit.
 	watched [][]string
 	doubled bool

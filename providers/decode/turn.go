@@ -16,7 +16,7 @@ const (
 var turns = semaphore.NewWeighted(maxTurn)
 
 // Turn waits until a body of this size may be decoded. Call done once its decoded form is no longer used; calls don't nest. Small
-// bodies never wait. The only possible error is that of the context.
+// bodies never wait. It fails only if the context ends.
 func Turn(ctx context.Context, size int) (done func(), err error) {
 	if size <= noTurn {
 		return func() {}, nil

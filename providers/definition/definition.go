@@ -16,7 +16,7 @@ type Definition struct {
 	Docs    string `yaml:"docs"`
 	// Sources are the evidence for the definition. They aren't inherited: a definition that extends it has its own.
 	Sources []Source `yaml:"sources"`
-	// Why has the reasons for keys and entities.
+	// Why explains the keys and entities.
 	Why       Why      `yaml:"why"`
 	Paths     []string `yaml:"paths"`
 	BodyLimit int      `yaml:"body_limit"`
@@ -270,7 +270,7 @@ type Replies struct {
 	// Body returns the body of every 2xx to events. Its input is the usual one. No value and null are an empty body; a text is
 	// the body verbatim, unless ContentType is JSON.
 	Body JQ `yaml:"body"`
-	// ContentType is that of Body: application/json by default.
+	// ContentType is the content type of Body: application/json by default.
 	ContentType string `yaml:"content_type"`
 }
 
@@ -287,7 +287,7 @@ type Question struct {
 	// and null are an empty body; a text is the body verbatim, unless ContentType is JSON.
 	Fallback JQ  `yaml:"fallback"`
 	Status   int `yaml:"status"` // of the answer: 200 (default), or another 2xx
-	// ContentType is that of the answer, including the handler's: application/json by default.
+	// ContentType is the content type of every answer, including the handler's: application/json by default.
 	ContentType string `yaml:"content_type"`
 }
 

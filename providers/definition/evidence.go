@@ -64,7 +64,7 @@ func (e Evidence) Of(s Source) string {
 	}[e]
 }
 
-// Evidence returns that of the strongest source; "" if there is none.
+// Evidence returns the evidence of the strongest source; "" if there is none.
 func (d *Definition) Evidence() Evidence {
 	for _, e := range Evidences {
 		if slices.ContainsFunc(d.Sources, func(s Source) bool { return e.Of(s) != "" }) {
@@ -74,7 +74,7 @@ func (d *Definition) Evidence() Evidence {
 	return ""
 }
 
-// Why has the reasons for keys and entities, one sentence each. They are inherited.
+// Why explains the keys and entities, in one sentence each. They are inherited.
 type Why struct {
 	// Key is the sender's promise about the parts of the key.
 	Key string `yaml:"key"`

@@ -65,8 +65,8 @@ func Collect(builtIn fs.FS) (Files, error) {
 	return all, err
 }
 
-// Under returns a copy of these definitions with those of a folder merged over them. The error joins one for every unreadable
-// file; if the folder itself is unreadable, the map is nil.
+// Under returns a copy of these definitions with a folder's definitions merged over them. The error joins one for every
+// unreadable file; if the folder itself is unreadable, the map is nil.
 func (all Files) Under(folder fs.FS) (Files, error) {
 	found, err := readFiles(folder)
 	if found == nil {

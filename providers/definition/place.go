@@ -62,7 +62,7 @@ func walk(node ast.Node, path string) (at *token.Token) {
 	return at
 }
 
-// begin returns the first token of a node. Its own token doesn't serve: that of a map is between its first key and value.
+// begin returns the first token of a node. A map's own token doesn't help, because it is between its first key and value.
 func begin(node ast.Node) *token.Token {
 	if m, ok := node.(*ast.MappingNode); ok && len(m.Values) > 0 {
 		return m.Values[0].Key.GetToken()

@@ -23,12 +23,12 @@ type APIBasic struct {
 
 // OAuth gets bearer tokens with client credentials; Client and Secret are names of secrets.
 type OAuth struct {
-	// Host is that of the token endpoint, if it isn't the API's.
+	// Host is the host of the token endpoint, if it isn't the API's.
 	Host   string `yaml:"host"`
 	Path   string `yaml:"path"`
 	Client string `yaml:"client"`
 	Secret string `yaml:"secret"`
-	// Scope has the requested scopes, with spaces between them. Without it, the provider decides.
+	// Scope lists the requested scopes, separated by spaces. Without it, the provider decides.
 	Scope string `yaml:"scope"`
 }
 
@@ -85,7 +85,7 @@ type Detail struct {
 type Next struct {
 	// Cursor returns the cursor. Its input is {answer, cursor}.
 	Cursor JQ `yaml:"cursor"`
-	// URL returns the URL of the next page. Its input is that of Cursor.
+	// URL returns the URL of the next page. It has the same input as Cursor.
 	URL JQ `yaml:"url"`
 	// Link takes the URL of the next page from the Link header.
 	Link bool `yaml:"link"`

@@ -31,8 +31,8 @@ const (
 // perPiece is the cost of a piece of a text that becomes a value.
 const perPiece = 48
 
-// costs has the cost of each of jq's own functions, by name and number of arguments. The others take constant time, or consist of
-// steps. Functions with an argument that is computed for each value (sort_by and the like) are charged for its results, too.
+// costs maps each of jq's own functions to its cost, by name and number of arguments. The others take constant time, or consist
+// of steps. Functions with an argument that is computed for each value (sort_by and the like) are charged for its results, too.
 var costs = map[string]cost{
 	"keys/0": costWidth, "reverse/0": costWidth, "ascii_downcase/0": costWidth, "ascii_upcase/0": costWidth,
 	"tonumber/0": costWidth, "strftime/1": costWidth, "utf8bytelength/0": costWidth, "length/0": costWidth,
@@ -49,7 +49,7 @@ var costs = map[string]cost{
 	"rindex/1": costProduct, "join/1": costJoin,
 }
 
-// operatorCosts has the cost of each operator.
+// operatorCosts maps each operator to its cost.
 var operatorCosts = map[gojq.Operator]cost{
 	gojq.OpAdd: costWidth, gojq.OpSub: costProduct, gojq.OpMul: costTimes, gojq.OpDiv: costPieces, gojq.OpMod: costProduct,
 	gojq.OpEq: costSize, gojq.OpNe: costSize, gojq.OpLt: costSize, gojq.OpLe: costSize, gojq.OpGt: costSize, gojq.OpGe: costSize,

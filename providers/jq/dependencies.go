@@ -6,7 +6,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Dependencies is what an expression reads of its input, as far as static analysis shows. Anything unclear counts as reading
+// Dependencies lists what an expression reads of its input, as far as static analysis shows. Anything unclear counts as reading
 // the body; an expression can't read more than what the receipt keeps in any case.
 type Dependencies struct {
 	Headers, Query, Path []string

@@ -12,7 +12,7 @@ import (
 // Equality compares the value at a path with a literal: .body.account == "a7".
 type Equality struct {
 	Names []string
-	// Value is that of the literal, in the form of Comparable.
+	// Value is the literal's value, in the form of Comparable.
 	Value string
 }
 
@@ -109,7 +109,7 @@ func (in Input) At(names []string) any {
 // Budget limits an evaluation: Steps of jq's machine, and a Cost of about one for each byte that is copied, read or kept.
 type Budget struct{ Steps, Cost int }
 
-// FirstWithin is First within a smaller budget than that of expressions of definitions.
+// FirstWithin is First within a smaller budget than expressions of definitions have.
 func (x *Expression) FirstWithin(ctx context.Context, in Input, b Budget) (first any, err error) {
 	err = x.run(newMeterOf(ctx, b), in, nil, func(v any) bool {
 		first = v

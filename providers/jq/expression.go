@@ -16,7 +16,7 @@ import (
 // Deadline is shared by all expressions of one request or one parse.
 const Deadline = time.Second
 
-// maxDeadline is that of the largest bodies.
+// maxDeadline is the deadline for the largest bodies.
 const maxDeadline = 10 * time.Second
 
 // DeadlineOf is Deadline for a body of n bytes: those above 32 KiB have more time, since they may name thousands of things.
@@ -41,7 +41,7 @@ type Expression struct {
 	Paths [][]string
 }
 
-// Input is what the expressions of one event can read.
+// Input is the input of one event's expressions.
 type Input struct {
 	// Value is {headers, query, path, body}, with fetched if a state was fetched, Root the envelope of the event's batch, or nil.
 	Value map[string]any

@@ -68,7 +68,7 @@ func textOf(q *gojq.Query) (s string, ok bool) {
 	return q.Term.Str.Str, true
 }
 
-// unsupported has the parts of patterns that jq knows and RE2 doesn't.
+// unsupported lists the parts of patterns that jq supports and RE2 doesn't.
 var unsupported = map[string]string{
 	"(?=": "look-ahead", "(?!": "look-ahead", "(?<=": "look-behind", "(?<!": "look-behind", "(?>": "an atomic group",
 }

@@ -104,7 +104,7 @@ func (c *Compiler) newEntity(at string, d definition.Entity) entityRule {
 
 func isKind(s string) bool { return len(s) <= maxKind && kindPattern.MatchString(s) }
 
-// candidate is what a rule found for one entity.
+// candidate is a change that a rule found for one entity.
 type candidate struct {
 	event.Change
 	// omitted is the limit because of which the entity isn't changed; "" if it is.

@@ -22,7 +22,7 @@ const (
 	maxFutureSkew = 48 * time.Hour
 )
 
-// timePrecision is that of the store. Entities fold in the order of times, which must be the same before and after storing.
+// timePrecision is the store's: entities fold in the order of times, which must be the same before and after storing.
 const timePrecision = time.Microsecond
 
 // timeRule is one possible place of an event's time.

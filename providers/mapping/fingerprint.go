@@ -22,7 +22,7 @@ const maxFingerprint = 200
 // fingerprintRule says what all deliveries of an event have in common in addition to its key. An event with the same key and
 // another fingerprint is a conflict: the sender, or a system in between, has given two events one name.
 type fingerprintRule struct {
-	// varies has the paths of values that may differ between deliveries.
+	// varies lists the paths of values that may differ between deliveries.
 	varies [][]string
 	// ignored means that the whole body may differ.
 	ignored  bool

@@ -138,7 +138,7 @@ func (r *Rules) ContentOf(body []byte) string {
 	return content
 }
 
-// contentOf returns the hash of a body without what varies between deliveries, and whether it is that of the JSON value.
+// contentOf returns the hash of a body without what varies between deliveries, and whether it hashed the JSON value.
 func (k *keyRule) contentOf(scope string, body []byte) (sum string, ofValue bool) {
 	if k.ofValue {
 		return k.valueHash(scope, body)

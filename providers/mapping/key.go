@@ -65,11 +65,11 @@ type Identity struct {
 	Window event.Duration
 	// Fingerprint is what the deliveries of the event have in common in addition to the key.
 	Fingerprint string
-	// Certain, Content and Earlier are those of the receipt.
+	// Certain, Content and Earlier are the receipt's fields.
 	Certain bool
 	Content string
 	Earlier *event.EarlierKey
-	// OfValue means that the body's hash in the key is that of the JSON value, however it was written.
+	// OfValue means that the key contains the hash of the body's JSON value, however it was written.
 	OfValue bool
 	// isFallback means that the key isn't the definition's, and has a window of its own.
 	isFallback bool

@@ -19,7 +19,7 @@ var alwaysKept = []string{"content-type", "user-agent", "x-request-id", "x-corre
 // neverKept are the headers that carry secrets in any scheme.
 var neverKept = []string{"authorization", "proxy-authorization", "cookie", "set-cookie"}
 
-// ReceiptFields has the names of what a receipt keeps of the request in addition to the body. Expressions see nothing else of
+// ReceiptFields names what a receipt keeps of the request in addition to the body. Expressions see nothing else of
 // it, at the ingress and in the parse step, so that both compute the same.
 type ReceiptFields struct {
 	headers, query []string

@@ -24,7 +24,7 @@ type empty struct {
 	value any
 }
 
-// ruleResult is what a rule for entities found in an event.
+// ruleResult is the result of a rule for entities in an event.
 type ruleResult struct {
 	skipped skipped
 	// items counts the values of each, 1 without it, unnamed those without an ID, omitted those that exceed a limit, and changes the

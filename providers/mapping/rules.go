@@ -24,7 +24,7 @@ type Rules struct {
 	Policy   event.Policy
 }
 
-// Set has the rules of a definition for all event types.
+// Set combines the rules of a definition for all event types.
 type Set struct {
 	base      Rules
 	overrides []override

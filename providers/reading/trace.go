@@ -15,7 +15,7 @@ type Trace struct {
 	Rules string
 	// KeyParts are the expressions of the key with their results.
 	KeyParts []mapping.ExplainedPart
-	// OccurredFrom is the expression of the time, with the unit; "" if the time is that of the receipt.
+	// OccurredFrom is the expression of the time, with the unit; "" if the event has the time of its receipt.
 	OccurredFrom string
 	// Entities are the rules for entities with their results; nil if one fails.
 	Entities []mapping.ExplainedRule

@@ -19,7 +19,7 @@ type Question struct {
 	Handler string
 	// Deadline bounds the wait for the handler.
 	Deadline event.Duration
-	// Status is that of the answer.
+	// Status is the status of the answer.
 	Status int
 	form   answerForm // of the answer, and of the fallback's value
 

@@ -9,7 +9,7 @@ import (
 	"holdfast/providers/definition"
 )
 
-// API is what is asked of a provider's API: its list of events, and the states behind thin events.
+// API describes the requests to a provider's API: for its list of events, and for the states behind thin events.
 type API struct {
 	list    *List
 	fetches []*Fetch

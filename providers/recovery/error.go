@@ -30,7 +30,7 @@ const (
 // Error is why a page couldn't be read. Its text has neither a credential, nor the query of a URL, nor anything of the answer.
 type Error struct {
 	Kind Kind
-	// Status is that of the answer; 0 if there was none.
+	// Status is the status of the answer; 0 if there was none.
 	Status int
 	// RetryAfter is how long the provider asks to wait; 0 if it doesn't.
 	RetryAfter time.Duration

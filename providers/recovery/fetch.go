@@ -21,7 +21,7 @@ type Fetch struct {
 	DeletesGone bool
 	// Also are the GETs that follow, for what the states before them name.
 	Also []*Fetch
-	// Name is that of the state, if the GET is one of Also.
+	// Name is the state's name, if the GET is one of Also.
 	Name string
 
 	access access

@@ -21,7 +21,7 @@ const (
 
 // List is a provider's compiled list of events. It is immutable and safe for concurrent use.
 type List struct {
-	// Reach, Overlap, Settle and Retrying are those of the definition.
+	// Reach, Overlap, Settle and Retrying are the definition's settings.
 	Reach, Overlap, Settle, Retrying event.Duration
 	// Order says which items come first.
 	Order Order

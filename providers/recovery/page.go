@@ -48,7 +48,7 @@ type Item struct {
 	Text []byte
 	// Request is the webhook that the provider would have sent. Its body is the item's if the list has a FollowUp.
 	Request *auth.Request
-	// Path is that of the list's FollowUp; "" if there is none, or if the item lacks a part of it.
+	// Path is the path of the list's FollowUp; "" if there is none, or if the item lacks a part of it.
 	Path string
 	// Delivery is the delivery ID if the list is by deliveries. IsDelivered reports whether this delivery has succeeded.
 	Delivery    string

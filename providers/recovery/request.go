@@ -16,7 +16,7 @@ type Request struct {
 	// Header has lower-case names, and credentials.
 	Header map[string]string
 	Body   []byte
-	// User and Password are those of basic authentication; User is "" without it.
+	// User and Password are the credential of basic authentication; User is "" without it.
 	User, Password string
 	// AnySuccess means that every 2xx is a success, and that the answer isn't read.
 	AnySuccess bool

@@ -13,7 +13,7 @@ type Walk struct {
 	// From and To bound the times of the items: From is in the window, To isn't.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Target is what the list is of, if the provider has several: a board, an account.
+	// Target selects the list, if the provider has several: a board, an account.
 	Target string `json:"target,omitempty"`
 	// Cursor is "" for the first page.
 	Cursor string `json:"cursor,omitempty"`

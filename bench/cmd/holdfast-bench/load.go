@@ -31,7 +31,7 @@ type loadOptions struct {
 	settle                    time.Duration
 }
 
-// loadResult is what --json prints.
+// loadResult is the output of --json.
 type loadResult struct {
 	Load loadgen.Result `json:"load"`
 	// Check is nil without a database.

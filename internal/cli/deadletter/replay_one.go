@@ -39,7 +39,7 @@ func addWaitFlag(c *cobra.Command, wait *bool) {
 	c.Flags().BoolVar(wait, "wait", false, "wait for the result, and exit 1 if it fails again")
 }
 
-// result is what became of a replay. DuplicateOf is set if the event is a duplicate of that one. ReplacedBy and Reason are set if
+// result is the outcome of a replay. DuplicateOf is set if the event is a duplicate of that one. ReplacedBy and Reason are set if
 // it was split: ReplacedBy is the first of the new events.
 type result struct {
 	operation.Replayed

@@ -67,7 +67,7 @@ func (e *durationError) Error() string {
 	return fmt.Sprintf("invalid duration %q: use 30s, 2h or 7d", e.text)
 }
 
-// placed adds a position to an error of readDuration, which gets none: that of the first value with the same text.
+// placed adds a position to an error of readDuration, which gets none: the first value with the same text.
 func placed(err error, data []byte) error {
 	var wrong *durationError
 	if !errors.As(err, &wrong) {

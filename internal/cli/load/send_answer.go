@@ -26,7 +26,7 @@ type sentAnswer struct {
 	status int
 	took   time.Duration
 	body   []byte
-	// workflows are those of the events, for a response that doesn't name them.
+	// workflows are the events' workflow IDs, for a response that doesn't name them.
 	workflows []string
 }
 
@@ -68,7 +68,7 @@ func withoutURL(err error) error {
 
 func (a sentAnswer) accepted() bool { return a.status >= 200 && a.status < 300 }
 
-// workflowIDs returns those of the accepted events. Not every provider's response names them.
+// workflowIDs returns the workflow IDs of the accepted events. Not every provider's response names them.
 func (a sentAnswer) workflowIDs() (ids []string) {
 	var answered answeredEvents
 	_ = json.Unmarshal(a.body, &answered)

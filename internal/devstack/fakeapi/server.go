@@ -28,7 +28,7 @@ type Event struct {
 	IsDelivered bool
 }
 
-// Fault is what goes wrong with one request.
+// Fault is an error to simulate for one request.
 type Fault struct {
 	// Status replaces the answer's, unless it is 0.
 	Status int
@@ -205,7 +205,7 @@ func serveToken(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"access_token": "`+Credential+`", "token_type": "Bearer", "expires_in": 32400}`)
 }
 
-// parameters are what a request asks for.
+// parameters are the parameters of a request.
 type parameters struct {
 	from, to time.Time // zero for no bound
 	cursor   string

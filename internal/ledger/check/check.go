@@ -155,7 +155,7 @@ SELECT workflow_id FROM unnest($1::text[]) AS asked (workflow_id)
  WHERE NOT EXISTS (SELECT FROM dead_letters AS d WHERE d.workflow_id = asked.workflow_id AND d.subscription_id = 0)`
 )
 
-// Batched returns the workflow IDs whose events were processed by another workflow: that of a batch.
+// Batched returns the workflow IDs whose events were processed by a batch's workflow instead.
 func (c *Check) Batched(ctx context.Context, workflowIDs []string) ([]string, error) {
 	return c.names(ctx, batchedOfLedger, workflowIDs)
 }

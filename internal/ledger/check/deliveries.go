@@ -72,7 +72,7 @@ SELECT d.event_id || ' to ' || d.subscription_id
  WHERE d.subscription_id = $2 AND d.status = 'delivered' AND seen.event_id IS NULL`
 )
 
-// Endpoint is what a destination has received.
+// Endpoint counts the requests that a destination has received.
 type Endpoint struct {
 	SubscriptionID int64
 	// All means that its subscription matches all events of these providers, or of all providers if there is none.

@@ -32,7 +32,7 @@ SELECT DISTINCT provider, kind, external_id FROM event_entities WHERE event_id I
 SELECT provider, kind, external_id FROM entities WHERE last_event_id IN (SELECT id FROM ledger_events)
  ORDER BY 1, 2, 3`
 
-	// The comparison is that of writeEntities. A row that should not exist has no last event here.
+	// The comparison follows writeEntities. A row that should not exist has no last event here.
 	wrongEntities = `
 SELECT f.provider, f.kind, f.external_id
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::timestamptz[], $8::text[])

@@ -25,7 +25,7 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// Side has the dependencies of a process's API and console.
+// Side contains the dependencies of a process's API and console.
 type Side struct {
 	Config config.Config
 	// Catalogue returns the definitions.

@@ -241,7 +241,7 @@ func (o *API) showDelivery(c *fiber.Ctx) error {
 type DeliveryDetail struct {
 	DeliveryView
 
-	// Log has the attempts, oldest first.
+	// Log lists the attempts, oldest first.
 	Log []AttemptView `json:"log"`
 }
 

@@ -111,7 +111,7 @@ func withoutHidden(page []byte) []byte {
 // Templates returns the pages' templates by name, each with the layout and the parts.
 func (f *Frame) Templates() map[string]*template.Template { return maps.Clone(f.templates) }
 
-// setPolicy lets a page load resources of its own origin only.
+// setPolicy restricts a page to resources of its own origin.
 func setPolicy(ctx *fiber.Ctx) {
 	ctx.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "+
 		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")

@@ -7,7 +7,7 @@ import (
 )
 
 // Error says why a request isn't authentic. Its text is safe to log and never sent to the sender. It has no part of the
-// request: its words are those of the definition, and its numbers are measured.
+// request: it quotes only the definition, and numbers that were measured.
 type Error struct {
 	Reason Reason
 	// Scheme is the one that got furthest, as named by Passed of the authenticator, and Part what it checked of the request
