@@ -46,6 +46,11 @@ func TestRefusedRequestsAreCountedInTheDatabase(t *testing.T) {
 			require.Equal(t, c.status, a.status, path)
 		}
 	}
+	const unauthenticated = "SELECT coalesce(sum(unauthenticated), 0) FROM refused_minutes"
+	i.awaitCount(t, time.Minute, 3, unauthenticated+" WHERE provider = 'stripe'")
+	require.Equal(t, 3, i.count(t, unauthenticated), "paddle has no secret here")
+	out, err := i.run(t, "doctor", "--json")
+	require.Contains(t, out, "providers without an event since: stripe 3", err)
 	a, err := n.post("/webhooks/stripe", body, "Stripe-Signature", sign(body, secret, time.Now()))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusAccepted, a.status)

@@ -167,7 +167,7 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 	s.lastMinute.answer(s.now(), took, string(o.code))
 	s.recordRefusal(o, status)
 	if s.Refused != nil && status >= fiber.StatusBadRequest && o.provider != unknownProvider {
-		s.Refused.Count(o.provider, o.receivedAt)
+		s.Refused.Count(o.provider, o.receivedAt, o.failedAuthentication())
 	}
 	level, shown, suppressed := slog.LevelInfo, true, 0
 	if status >= fiber.StatusInternalServerError {
@@ -190,6 +190,12 @@ func (s *Server) report(o *observation, status int, request *fasthttp.Request) {
 // isUnproven reports whether a request was answered with 503 although it may be a stranger's: its certificate is unavailable, or
 // there is no memory for its body.
 func (o *observation) isUnproven() bool { return o.denied != nil || o.code == codeBodyMemory }
+
+// failedAuthentication reports whether a request failed the check of its signature or token. Without a secret nothing is checked:
+// most installations use few of the built-in providers.
+func (o *observation) failedAuthentication() bool {
+	return o.code == codeUnauthenticated && o.denied != nil && o.denied.Reason != denial.NoSecret
+}
 
 func (o *observation) writeLine(level slog.Level, status int, took time.Duration, suppressed int) {
 	fields := []slog.Attr{

@@ -75,9 +75,10 @@ type Dispatcher interface {
 	Check(provider, authorization string, body []byte) (problem string)
 }
 
-// RefusedCounter counts requests to a provider that weren't accepted, by their time. It must not wait.
+// RefusedCounter counts requests to a provider that weren't accepted, by their time and whether they failed authentication. It
+// must not wait.
 type RefusedCounter interface {
-	Count(provider string, at time.Time)
+	Count(provider string, at time.Time, unauthenticated bool)
 }
 
 // DefaultBodyMemory is in bytes.

@@ -374,7 +374,7 @@ func (d *database) refuse(provider string, at time.Time, n int) {
 	for range 2 { // two processes
 		c := d.Errors.NewRefusedCounter()
 		for range n / 2 {
-			c.Count(provider, at)
+			c.Count(provider, at, false)
 		}
 		require.NoError(d.t, c.Stop(d.t.Context()))
 	}

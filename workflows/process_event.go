@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
@@ -69,6 +70,7 @@ func process(ctx workflow.Context, in *input) (result ProcessResult, parsed even
 	if parsed, failed = parseFetched(ctx, in); failed != nil {
 		return result, parsed, failed
 	}
+	showType(ctx, in.receipt, parsed)
 	stored, failed := store(ctx, in, parsed, result, true)
 	if failed != nil && lacksRow(failed.Code) {
 		stored, failed = store(ctx, in, parsed, result, false)
@@ -150,6 +152,15 @@ func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed 
 		}
 	}
 	return parsed, failed
+}
+
+var searchEventType = temporal.NewSearchAttributeKeyKeyword(SearchEventType)
+
+// showType corrects the search attribute of the event's type.
+func showType(ctx workflow.Context, r event.Receipt, parsed event.Parsed) {
+	if parsed.Type != "" && parsed.Type != r.Type && workflow.GetVersion(ctx, versionTypeShown, workflow.DefaultVersion, 1) == 1 {
+		_ = workflow.UpsertTypedSearchAttributes(ctx, searchEventType.ValueSet(parsed.Type)) // fails only if it can't be encoded
+	}
 }
 
 // takeOver continues the run as the event that owns the key, also in its memo: that event is dead or unfinished. The ingress does

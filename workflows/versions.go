@@ -20,3 +20,8 @@ package workflows
 // older runs (event.Policy, FailOnTimeout). The same goes for the upsert step after a persist step that has already upserted:
 // it depends on the entities in the persist step's result, and it comes last, so no older worker has to replay it. Likewise, a
 // run only ends with the outcome of an operator's decision if an activity returned one.
+
+// versionTypeShown: from 0.10 on, a run whose parse step finds another type than the ingress did corrects its search attribute
+// EventType. The ingress had an older definition, or couldn't read the type. Without it, Temporal Web and lists of accepted
+// events don't find the run by the type that the event is stored with.
+const versionTypeShown = "event-type-shown"

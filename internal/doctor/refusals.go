@@ -29,3 +29,22 @@ func (d *doctor) examineTooLarge(ctx context.Context) {
 	d.found("large bodies", either(total == 0, resultWarn), detail,
 		"if the provider sent them, raise body_limit in its definition; docs/refusal-causes.md explains the rest")
 }
+
+// examineAuthentication reports providers that are refused each time, mostly because the secret here isn't that of the sender.
+func (d *doctor) examineAuthentication(ctx context.Context) {
+	refused, err := d.store.Errors.Unauthenticated(ctx)
+	if err != nil {
+		d.failed("authentication", err, "run `holdfast migrate`")
+		return
+	}
+	detail, advice := "no provider is refused each time", ""
+	if len(refused) > 0 {
+		var of []string
+		for _, r := range refused {
+			of = append(of, fmt.Sprintf("%s %d", r.Provider, r.Count))
+		}
+		detail = "requests that failed authentication in the last day, of providers without an event since: " + strings.Join(of, ", ")
+		advice = "compare the secret here with the sender's: `holdfast provider refusals " + refused[0].Provider + "` has the cause"
+	}
+	d.found("authentication", either(len(refused) == 0, resultWarn), detail, advice)
+}

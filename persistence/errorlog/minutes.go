@@ -3,6 +3,7 @@ package errorlog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,13 @@ const (
 INSERT INTO refused_minutes AS m (provider, minute, requests)
 SELECT provider, minute, requests FROM unnest($1::text[], $2::timestamptz[], $3::bigint[]) AS n (provider, minute, requests)
 ON CONFLICT (provider, minute) DO UPDATE SET requests = m.requests + excluded.requests`
+
+	addUnauthenticated = `
+INSERT INTO refused_minutes AS m (provider, minute, requests, unauthenticated)
+SELECT provider, minute, requests, requests
+  FROM unnest($1::text[], $2::timestamptz[], $3::bigint[]) AS n (provider, minute, requests)
+ON CONFLICT (provider, minute) DO UPDATE
+   SET requests = m.requests + excluded.requests, unauthenticated = m.unauthenticated + excluded.unauthenticated`
 
 	// PurgeRefused removes up to $2 counts of minutes before $1.
 	PurgeRefused = `
@@ -50,8 +58,27 @@ type countedMinute struct {
 	n        int64
 }
 
-// NewRefusedCounter starts a counter of refused requests; Stop writes what is left and ends it.
-func (s *Store) NewRefusedCounter() *MinuteCounter { return s.newMinuteCounter(addRefused) }
+// RefusedCounter counts refused requests, by whether they failed authentication (see MinuteCounter).
+type RefusedCounter struct{ unauthenticated, others *MinuteCounter }
+
+// NewRefusedCounter starts a counter; Stop writes what is left and ends it.
+func (s *Store) NewRefusedCounter() *RefusedCounter {
+	return &RefusedCounter{unauthenticated: s.newMinuteCounter(addUnauthenticated), others: s.newMinuteCounter(addRefused)}
+}
+
+// Count counts a request to a provider at a time.
+func (c *RefusedCounter) Count(provider string, at time.Time, unauthenticated bool) {
+	if unauthenticated {
+		c.unauthenticated.Count(provider, at)
+		return
+	}
+	c.others.Count(provider, at)
+}
+
+// Stop writes what is left and ends the counter.
+func (c *RefusedCounter) Stop(ctx context.Context) error {
+	return errors.Join(c.unauthenticated.Stop(ctx), c.others.Stop(ctx))
+}
 
 // newMinuteCounter starts a counter with a statement that adds its counts: $1 are providers, $2 minutes, $3 numbers.
 func (s *Store) newMinuteCounter(add string) *MinuteCounter {
