@@ -195,7 +195,7 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 	require.Equal(t, []any{int64(5), true, 100.0}, []any{resend.SubscriptionID, resend.Everything, resend.Rate})
 }
 
-// Waiting deliveries are canceled by filters: a dry run counts and sets the end of the range, and no more than that are
+// Pending deliveries are canceled by filters: a dry run counts and sets the end of the range, and no more than that are
 // canceled.
 func TestWaitingDeliveriesAreCanceledByFilters(t *testing.T) {
 	t.Parallel()

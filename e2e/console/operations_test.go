@@ -95,7 +95,7 @@ func TestClosedDeadLettersAreRemoved(t *testing.T) {
 
 	b.open("/console/dead-letters?provider=nobody")
 	b.submit("section[aria-labelledby=cleanup] button")
-	require.Contains(t, b.page(), "What waits stays.")
+	require.Contains(t, b.page(), "Pending deliveries are kept.")
 	require.Contains(t, b.page(), "nobody")
 	b.submit(".confirm button.danger")
 	require.Contains(t, b.page(), "0 closed dead letters are removed.")

@@ -75,7 +75,7 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 		b.fill("#reason", "they deploy")
 		b.submit("form.confirm button")
 		require.Equal(t, r.path(), b.path(), "one lands on the result")
-		require.Contains(t, b.page(), "It is paused.")
+		require.Contains(t, b.page(), "Paused.")
 		require.Contains(t, b.page(), "by the-operator: they deploy")
 
 		waiting := holdfast.send(t, uniqueID("evt"), fmt.Sprintf(`{"type":%q}`, r.eventType))
@@ -87,9 +87,9 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 		require.Equal(t, 1, b.count(`section[aria-labelledby=waiting] a[href="/console/events/`+waiting+`#deliveries"]`))
 
 		b.submit(`a[href="` + r.path() + `/resume"]`)
-		require.Contains(t, b.page(), "as fast as it takes them")
+		require.Contains(t, b.page(), "no limit")
 		b.submit("form.confirm button")
-		require.Contains(t, b.page(), "It goes on")
+		require.Contains(t, b.page(), "Resumed")
 		r.await(t, waiting, "delivered")
 	}
 }
@@ -147,7 +147,7 @@ func TestADeliveryIsSentAgainFromItsReceiver(t *testing.T) {
 	b.open(r.path())
 	b.submit("section[aria-labelledby=waiting] td.actions a")
 	b.submit("form.confirm button")
-	require.Contains(t, b.page(), "It will not be delivered to "+r.name)
+	require.Contains(t, b.page(), "Canceled the delivery to "+r.name)
 	r.await(t, waiting, "canceled")
 }
 
@@ -171,10 +171,10 @@ func TestASecretIsRotatedAndShownOnce(t *testing.T) {
 	b.open(r.path())
 	b.fill("#rate", "50")
 	b.submit("form[action$='/rate'] button")
-	require.Contains(t, b.page(), "It gets at most 50 in 1s, until you remove the limit.")
+	require.Contains(t, b.page(), "Limited to 50 in 1s until you remove the limit.")
 	require.Contains(t, b.page(), "and nothing waits any more")
 	b.submit("#unbound button")
-	require.Contains(t, b.page(), "It has no rate limit any more.")
+	require.Contains(t, b.page(), "Rate limit removed.")
 	require.Zero(t, b.count("#unbound"))
 	b.fill("#rate", "-1")
 	require.Equal(t, 400, b.submit("form[action$='/rate'] button"))

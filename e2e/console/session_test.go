@@ -62,5 +62,5 @@ func TestDevPrintsALinkThatLogsInOnce(t *testing.T) {
 	require.Contains(t, b.text(".who"), "the-admin")
 	another := newBrowser(t)
 	require.Equal(t, 401, another.open(path))
-	require.Contains(t, another.page(), "used up")
+	require.Contains(t, another.page(), "has expired")
 }

@@ -15,7 +15,7 @@ import (
 
 var confirmAction = regexp.MustCompile(`<form class="confirm" method="post" action="([^"]+)"`)
 
-// Waiting deliveries are canceled by the filters of the list: the confirmation shows the count, and no more than that are
+// Pending deliveries are canceled by the filters of the list: the confirmation shows the count, and no more than that are
 // canceled.
 func TestWaitingDeliveriesAreCanceledAsCounted(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	text := "It is run again."
+	text := "Replaying."
 	if started.Run.RunID != "" {
 		text = "A run of the event was started: " + started.Run.RunID
 	}
@@ -81,11 +81,11 @@ func (c *Console) confirmDeadLetter(ctx *fiber.Ctx, q frame.Confirm, verb string
 }
 
 func (c *Console) discardDeadLetter(ctx *fiber.Ctx) error {
-	return c.changeDeadLetter(ctx, true, c.API.DeadLetters.DiscardDeadLetter, "It is discarded.")
+	return c.changeDeadLetter(ctx, true, c.API.DeadLetters.DiscardDeadLetter, "Discarded.")
 }
 
 func (c *Console) reopenDeadLetter(ctx *fiber.Ctx) error {
-	return c.changeDeadLetter(ctx, false, c.API.DeadLetters.ReopenDeadLetter, "It waits again.")
+	return c.changeDeadLetter(ctx, false, c.API.DeadLetters.ReopenDeadLetter, "Reopened.")
 }
 
 func (c *Console) changeDeadLetter(
@@ -146,7 +146,7 @@ func (c *Console) confirmCleanup(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, frame.Confirm{
 		Section: deadLetters, Title: "Remove closed dead letters",
 		Question: "Dead letters that were resolved or discarded before that time are deleted permanently, with their bodies. " +
-			"What waits stays.",
+			"Pending deliveries are kept.",
 		Facts: []frame.Fact{
 			{"Closed before", time.Now().Add(-age).UTC().Format(time.RFC3339)}, {"Provider", of},
 			{"At once", fmt.Sprintf("%d at most", operation.MaxCleanup)},

@@ -129,7 +129,7 @@ func (c *Console) confirmCancelWaiting(ctx *fiber.Ctx) error {
 	}
 	back := deliveriesPath + "?" + filter.Encode()
 	if found.Waiting == 0 {
-		return c.RedirectFailed(ctx, back, "No deliveries wait that match these filters.")
+		return c.RedirectFailed(ctx, back, "No pending deliveries match these filters.")
 	}
 	filter.Set("until", frame.InstantText(found.Until))
 	if since := wanted.Since; !since.IsZero() {
@@ -144,13 +144,13 @@ func cancelQuestion(found deliveryapi.Canceled, filter url.Values) frame.Confirm
 	what := countOf(int(found.Waiting), "delivery", "deliveries")
 	q := frame.Confirm{
 		Section: deliveries, Title: "Cancel " + what, Button: "Cancel " + what, Reason: "optional", Destroys: true,
-		Question: "Canceled deliveries don't reach their endpoint unless you resend them. Deliveries that are under way and " +
+		Question: "Canceled deliveries don't reach their endpoint unless you resend them. Deliveries in flight and " +
 			"those of events that come from now on are left alone.",
 		Facts:  []frame.Fact{{"Deliveries", frame.Number(found.Waiting)}},
 		Fields: []frame.Fact{{"count", strconv.FormatInt(found.Waiting, 10)}},
 	}
 	if found.AtLeast {
-		q.Question = "More wait than can be canceled at once: these are the oldest. " + q.Question
+		q.Question = "Only the oldest can be canceled at once. " + q.Question
 	}
 	for _, one := range cancelFacts {
 		if value := filter.Get(one.Name()); value != "" {

@@ -34,7 +34,7 @@ const deliveriesOnPage = 20
 
 // Limits lists the destination's limits, with the defaults of unset ones.
 func (p destinationPage) Limits() []frame.Fact {
-	rate := "as fast as it takes them"
+	rate := "no limit"
 	if r := p.Rate; r != nil {
 		rate = frame.Number(r.Requests) + " in " + r.Per.String()
 	}
@@ -43,7 +43,7 @@ func (p destinationPage) Limits() []frame.Fact {
 	return []frame.Fact{
 		{"Rate", rate},
 		{"Max in flight", frame.Number(cmp.Or(p.InFlight, delivery.DefaultInFlight))},
-		{"One attempt takes", cmp.Or(p.Timeout, delivery.DefaultTimeout).String() + " at most"},
+		{"Timeout of one attempt", cmp.Or(p.Timeout, delivery.DefaultTimeout).String()},
 		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + policy.Pause(1).String()},
 		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + pause.String()},
 		{"Kept for", frame.ShortDuration(time.Duration(cmp.Or(p.Keep, delivery.DefaultKeep)))},

@@ -27,16 +27,16 @@ type stateVerb struct {
 
 var stateVerbs = map[string]stateVerb{
 	"pause": {
-		to: delivery.DestinationPaused, title: "Pause", button: "Pause it", done: "It is paused.",
+		to: delivery.DestinationPaused, title: "Pause", button: "Pause it", done: "Paused.",
 		question: "Nothing is sent until it is resumed. Matching events are queued.",
 	},
 	"disable": {
-		to: delivery.DestinationDisabled, title: "Disable", button: "Disable it", done: "It is disabled.", destroys: true,
+		to: delivery.DestinationDisabled, title: "Disable", button: "Disable it", done: "Disabled.", destroys: true,
 		question: "Nothing is sent until it is resumed. Matching events are queued until they expire.",
 	},
 	"resume": {
-		to: delivery.DestinationReady, title: "Resume", button: "Resume it", done: "It goes on: what waits is sent now.",
-		question: "What waits is sent at once, the oldest first, as fast as its rate lets it. Where that would be too much for it, " +
+		to: delivery.DestinationReady, title: "Resume", button: "Resume it", done: "Resumed: pending deliveries are sent now.",
+		question: "Pending deliveries are sent at once, oldest first, at the destination's rate. If that is too much for it, " +
 			"set a rate before.",
 	},
 }
@@ -107,10 +107,10 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 		return err
 	}
 	if rate == nil {
-		return c.Done(ctx, destinationPath(name), "It has no rate limit any more.")
+		return c.Done(ctx, destinationPath(name), "Rate limit removed.")
 	}
 	bound := frame.Number(rate.Requests) + " in " + rate.Per.String()
-	return c.Done(ctx, destinationPath(name), "It gets at most "+bound+", until you remove the limit.")
+	return c.Done(ctx, destinationPath(name), "Limited to "+bound+" until you remove the limit.")
 }
 
 // rateOf parses requests per second, as in the API's flat form; "" is no limit.

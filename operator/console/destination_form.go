@@ -61,7 +61,7 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once."
 		g.Fields = append(g.Fields, secret)
 	case !h.IsStandard() && h.Secrets == "":
-		secret.Hint = "Empty: it stays. Give it again to change the URL."
+		secret.Hint = "Empty: unchanged. Enter it again to change the URL."
 		g.Fields = append(g.Fields, secret)
 	}
 	return g
@@ -103,7 +103,7 @@ func retryFields(d delivery.Destination) fieldGroup {
 	return fieldGroup{Title: "Retries and breaker", Fields: []*field{
 		{
 			Name: "retry.schedule", Label: "Pauses between attempts", Value: strings.Join(pauses, " "), Covers: []string{"retry"},
-			Hint: "Durations: 5s 5m 1h. Empty: those of Standard Webhooks.",
+			Hint: "Durations: 5s 5m 1h. Empty: Standard Webhooks' pauses.",
 		},
 		{
 			Name: "retry.attempts", Label: "Max attempts", Value: textOfNumber(d.Retry.Attempts),

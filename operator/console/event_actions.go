@@ -81,7 +81,7 @@ func (c *Console) showEdit(ctx *fiber.Ctx) error {
 		}
 	}
 	if page.DeadLetter.ID == 0 {
-		return c.RedirectFailed(ctx, eventPath(detail.ID), "No dead letter of this event waits, so there is nothing to edit.")
+		return c.RedirectFailed(ctx, eventPath(detail.ID), "This event has no open dead letter, so there is nothing to edit.")
 	}
 	return c.Show(ctx, "edit", frame.Page{Title: "Edit and replay", Section: "Events", Data: page})
 }
@@ -113,7 +113,7 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 		return err
 	}
 	if started.Run.RunID == "" {
-		return c.RedirectFailed(ctx, eventPath(started.EventID), "The edited event could not be started: it waits as a dead letter.")
+		return c.RedirectFailed(ctx, eventPath(started.EventID), "The edited event couldn't be started: it is an open dead letter.")
 	}
 	return c.Done(ctx, eventPath(started.EventID), "This is the edited event. Its run was started: "+started.Run.RunID)
 }
@@ -137,7 +137,7 @@ func (c *Console) resendDelivery(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, eventPath(k.EventID), "It is resent to "+d.Subscription+".")
+	return c.Done(ctx, eventPath(k.EventID), "Resending to "+d.Subscription+".")
 }
 
 func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
@@ -176,7 +176,7 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, eventPath(k.EventID), "It will not be delivered to "+d.Subscription+".")
+	return c.Done(ctx, eventPath(k.EventID), "Canceled the delivery to "+d.Subscription+".")
 }
 
 // confirmResend asks for confirmation to deliver a processed event again.
@@ -195,8 +195,8 @@ func (c *Console) confirmResend(ctx *fiber.Ctx) error {
 	}
 	q := frame.Confirm{
 		Section: "Events", Title: "Resend to " + countOf(len(all), "subscription", "subscriptions"),
-		Question: "The event goes out again to each subscription below, under a new webhook-id, even where it was delivered before. " +
-			"It is not processed again: entities stay as they are. What is paused waits until it is resumed.",
+		Question: "Sends the event again to each subscription below, under a new webhook-id, even where it was delivered before. " +
+			"It isn't processed again: entities don't change. Paused deliveries start once they are resumed.",
 		Facts:  []frame.Fact{{"Event", id}, {"Deliveries", strconv.Itoa(len(all))}},
 		Action: eventPath(id) + "/resend-all", Button: "Resend " + countOf(len(all), "delivery", "deliveries"), Reason: "optional",
 		Back: eventPath(id),

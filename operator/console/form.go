@@ -244,7 +244,7 @@ func (f *form) forgetSecrets() {
 // changedMeanwhile reports that the edited object has changed since the form was shown.
 func (f *form) changedMeanwhile(ctx *fiber.Ctx, version int64) {
 	if ctx.FormValue("version") != strconv.FormatInt(version, 10) {
-		f.Problems = append(f.Problems, "Somebody has changed it since this form was opened. Nothing was saved: open the form again.")
+		f.Problems = append(f.Problems, "Another user has changed it meanwhile. Nothing was saved: open the form again.")
 	}
 }
 

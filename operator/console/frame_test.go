@@ -282,7 +282,7 @@ func TestATicketLogsInOnceAndLeadsNowhereElse(t *testing.T) {
 	require.NotEmpty(t, res.Cookies())
 	res, page := newVisitor(t).get(address)
 	require.Equal(t, 401, res.StatusCode)
-	require.Contains(t, page, "used up")
+	require.Contains(t, page, "has expired")
 	secret, _, ok := s.all.Open("the-operator", time.Now().Add(time.Minute))
 	require.True(t, ok)
 	res, _ = newVisitor(t).get(s.url + "/console/login?" + url.Values{"ticket": {secret}}.Encode())

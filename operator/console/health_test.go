@@ -58,5 +58,5 @@ func TestAReplayNamesWhatBlocksIt(t *testing.T) {
 	}
 	drawn, err := New(Options{API: &api.API{}}).Fragment("operation", "layout.html", view)
 	require.NoError(t, err)
-	require.Contains(t, string(drawn), `Deliveries wait: <a href="/console/destinations/crm">crm</a> can't receive now`)
+	require.Contains(t, string(drawn), `Deliveries are blocked: <a href="/console/destinations/crm">crm</a> can't receive now`)
 }

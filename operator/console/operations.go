@@ -150,10 +150,10 @@ func count(name string, n int64) frame.Fact { return frame.Fact{name, frame.Numb
 
 func ofReplay(r operation.Replay) operationView {
 	o := viewOf(operation.KindReplay, r)
-	o.About, o.Filter, o.BlockedBy = "dead letters, run again", factsOf(r.Filter), r.BlockedBy
+	o.About, o.Filter, o.BlockedBy = "dead letters, replayed", factsOf(r.Filter), r.BlockedBy
 	o.Counts = []frame.Fact{
 		count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
-		count("Skipped", r.Skipped), count("Still wait", max(r.Total-r.Ended()-r.InFlight, 0)),
+		count("Skipped", r.Skipped), count("Pending", max(r.Total-r.Ended()-r.InFlight, 0)),
 	}
 	list := deadLetterListPath + "?" + filterValues(r.Filter).Encode()
 	o.Links = []routeLink{{"Dead letters of this filter", list, deadLetterListPath}}
@@ -309,7 +309,7 @@ func (c *Console) confirmCancelOperation(ctx *fiber.Ctx) error {
 	path := operationPath(o.Kind, o.ID)
 	return c.Ask(ctx, frame.Confirm{
 		Section: operations, Title: "Cancel " + nameOf(o),
-		Question: "It takes on nothing more, for good. What it has begun comes to its end.",
+		Question: "It starts nothing more, permanently. What it has started is finished.",
 		Facts:    append([]frame.Fact{{"State", string(o.State)}}, o.Counts...), Action: path + "/cancel", Button: "Cancel it",
 		Reason: "optional", Destroys: true, Back: path,
 	})
@@ -317,7 +317,7 @@ func (c *Console) confirmCancelOperation(ctx *fiber.Ctx) error {
 
 func (c *Console) changeOperation(to operation.State) fiber.Handler {
 	did := map[operation.State]string{
-		operation.Paused: "It is paused.", operation.Running: "It goes on.", operation.Canceled: "It is canceled.",
+		operation.Paused: "Paused.", operation.Running: "Resumed.", operation.Canceled: "Canceled.",
 	}[to]
 	return func(ctx *fiber.Ctx) error {
 		k, id, err := c.operationKindIn(ctx)

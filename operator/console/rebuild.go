@@ -67,7 +67,7 @@ func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	}
 	q := frame.Confirm{
 		Section: operations, Title: "Rebuild", Button: "Rebuild", Destroys: true,
-		Question: "Stored events are read again with today's definitions, and entities become what they say then.",
+		Question: "Parses stored events again with the current definitions, and corrects entities.",
 		Action:   rebuildPath, Back: rebuildPath, Reason: "optional",
 		Facts: []frame.Fact{
 			{"Provider", orAll(f.Filter.Provider)}, {"Kind of entity", orAll(f.Filter.Kind)},
@@ -80,7 +80,7 @@ func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	}
 	if f.DryRun {
 		q.Title, q.Button, q.Destroys = "Dry run of a rebuild", "Start the dry run", false
-		q.Question = "Stored events are read again with today's definitions. Nothing changes; you then see what would."
+		q.Question = "Parses stored events again with the current definitions. Nothing changes; the result shows what would."
 	}
 	return c.Ask(ctx, q)
 }
@@ -102,7 +102,7 @@ func (c *Console) startRebuild(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, operationPath("rebuilds", started.ID), "It is started.")
+	return c.Done(ctx, operationPath("rebuilds", started.ID), "Started.")
 }
 
 // diffPage shows what a dry run would change in some entities. The next rebuild deletes it.

@@ -97,5 +97,5 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, operationPath("replays", started.ID), fmt.Sprintf("%d dead letters are run again.", started.Total))
+	return c.Done(ctx, operationPath("replays", started.ID), fmt.Sprintf("Replaying %d dead letters.", started.Total))
 }

@@ -32,7 +32,7 @@ func TestAnEventIsResentToWhomTheQuestionNames(t *testing.T) {
 	status, page = s.look(t, access.RoleOperator, path)
 	require.Equal(t, 200, status, page)
 	require.Contains(t, page, "<button>Resend 2 deliveries</button>")
-	require.Contains(t, page, "It is not processed again")
+	require.Contains(t, page, "processed again: entities")
 	require.Contains(t, page, "delivered, to crm")
 	behind.deliveries = append(behind.deliveries, delivery.Delivery{EventID: replayed, SubscriptionID: 6})
 	status, location, _ := s.send(t, access.RoleOperator, path, url.Values{"id": {"4", "5"}, "reason": {"INC-42"}})
@@ -48,7 +48,7 @@ func TestAnEventIsResentToWhomTheQuestionNames(t *testing.T) {
 	require.Len(t, behind.sent, 2)
 }
 
-// replays notes how dead letters are run again.
+// replays records the replays of dead letters.
 type replays struct {
 	api.SingleReplayer
 

@@ -93,5 +93,5 @@ func (c *Console) startResend(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, operationPath("resends", started.ID), "It is started.")
+	return c.Done(ctx, operationPath("resends", started.ID), "Started.")
 }

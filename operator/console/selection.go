@@ -88,7 +88,7 @@ func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 		q.Question = "None of these events will be processed, and their effects on entities are undone."
 	default:
 		q.Title, q.Button, q.Reason = "Replay "+of, "Replay "+of, "optional"
-		q.Question = "Each of these events is run again."
+		q.Question = "Each of these events is replayed."
 	}
 	return c.Ask(ctx, q)
 }

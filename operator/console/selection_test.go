@@ -61,7 +61,7 @@ func TestOperationsSayHowFarTheyAre(t *testing.T) {
 	t.Parallel()
 	running := ofReplay(operation.Replay{Base: operation.Base{State: operation.Running}, Total: 1000, Done: 100, Failed: 50, InFlight: 20, Skipped: 50})
 	require.Equal(t, 20, running.Percent)
-	require.Contains(t, running.Counts, frame.Fact{"Still wait", "780"})
+	require.Contains(t, running.Counts, frame.Fact{"Pending", "780"})
 	require.True(t, running.CanChange())
 	canceled := ofReplay(operation.Replay{Base: operation.Base{State: operation.Canceled}, Total: 10, InFlight: 1})
 	require.False(t, canceled.IsOpen())

@@ -28,7 +28,7 @@ func (f *Frame) showLogin(ctx *fiber.Ctx) error {
 	}
 	if ticket := ctx.Query("ticket"); ticket != "" {
 		if err := guard.LogInByLink(ctx, ticket); err != nil {
-			return f.showFailedLogin(ctx, next, err, "This link is used up: each logs in once, for a few minutes.")
+			return f.showFailedLogin(ctx, next, err, "This link has expired: each logs in once, within a few minutes.")
 		}
 		return ctx.Redirect(next, fiber.StatusSeeOther)
 	}
@@ -42,7 +42,7 @@ func (f *Frame) showLogin(ctx *fiber.Ctx) error {
 func (f *Frame) logIn(ctx *fiber.Ctx) error {
 	next := f.local(ctx.FormValue("next"))
 	if err := guard.LogIn(ctx, strings.TrimSpace(ctx.FormValue("token"))); err != nil {
-		return f.showFailedLogin(ctx, next, err, "This is none of the tokens.")
+		return f.showFailedLogin(ctx, next, err, "Unknown token.")
 	}
 	return ctx.Redirect(next, fiber.StatusSeeOther)
 }
