@@ -14,7 +14,7 @@ import (
 
 // An attempt that was interrupted, or has used up its time, isn't counted against its event, whatever it was doing. An error of
 // the store or of a definition is.
-func TestAnInterruptionIsNotTheEventsFault(t *testing.T) {
+func TestAnInterruptionDoesNotCountAgainstTheEvent(t *testing.T) {
 	t.Parallel()
 	rejected := &event.Error{Class: event.ClassRejected, Code: "not_null_violation", Text: "column name"}
 	for name, c := range map[string]struct {

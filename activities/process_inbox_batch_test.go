@@ -98,7 +98,7 @@ func TestTransactionsOfARun(t *testing.T) {
 }
 
 // A run that fails behind a transaction that has committed tells of that in its next attempt, and takes nothing more.
-func TestRunTellsWhatItHasCommitted(t *testing.T) {
+func TestRunReportsItsCommits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &fullLane{sizes: []int{10, 3}, fails: errors.New("the database is away")}

@@ -24,7 +24,7 @@ func orders() delivery.Destination {
 	return delivery.Destination{Name: "orders", Temporal: &delivery.Temporal{Profile: "prod", TaskQueue: "orders"}}
 }
 
-func TestWhatIsWrongWithADestination(t *testing.T) {
+func TestInvalidDestinations(t *testing.T) {
 	t.Parallel()
 	jitter := math.NaN()
 	for want, change := range map[string]func(*delivery.Destination){
@@ -74,7 +74,7 @@ func TestWhatIsWrongWithADestination(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithASubscription(t *testing.T) {
+func TestInvalidSubscriptions(t *testing.T) {
 	t.Parallel()
 	start := delivery.Start{WorkflowID: `.body.id`, Type: "Order", Input: []delivery.JQ{"envelope", ".body"}}
 	fits := delivery.Subscription{Name: "s", To: "orders", Start: &start}

@@ -24,7 +24,7 @@ func message(body string) delivery.Message {
 }
 
 // Every part of an event that a filter or a form can name.
-func TestWhatExpressionsSee(t *testing.T) {
+func TestTheInputOfExpressions(t *testing.T) {
 	t.Parallel()
 	in := message(`{"id": 12345678901234567890, "a": {"b": [1.10]}}`).Input()
 	for source, want := range map[string]string{
@@ -57,7 +57,7 @@ func TestBodiesThatAreNoObjects(t *testing.T) {
 	}
 }
 
-func TestTheEnvelopeHoldsTheBody(t *testing.T) {
+func TestTheEnvelopeContainsTheBody(t *testing.T) {
 	t.Parallel()
 	for body, data := range map[string]string{
 		`{"n": 1.10, "big": 12345678901234567890, "html": "<&>"}`: `{"n":1.10,"big":12345678901234567890,"html":"<&>"}`,

@@ -164,7 +164,7 @@ func anyMessage(r *rand.Rand) delivery.Message {
 }
 
 // A filter that runs forever only delays its own subscription, within its budget.
-func TestAFilterIsBoundedByWhatItDoes(t *testing.T) {
+func TestAFilterIsBoundedByItsCost(t *testing.T) {
 	t.Parallel()
 	router := delivery.NewRouter()
 	router.Put(

@@ -325,7 +325,7 @@ func TestTheSmallFileOnlyAddsVariables(t *testing.T) {
 	}
 }
 
-func TestTheSecretsOfProvidersReachTheIngressAndNobodyElse(t *testing.T) {
+func TestProviderSecretsReachOnlyTheIngress(t *testing.T) {
 	t.Parallel()
 	environ := filled()
 	environ["STRIPE_WEBHOOK_SECRET"] = "whsec_canary"

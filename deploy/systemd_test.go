@@ -45,7 +45,7 @@ func analyzeWith(t *testing.T, role, settings string, arguments ...string) strin
 }
 
 // A key that is misspelt is a warning, with which the unit starts without it.
-func TestTheUnitIsOneThatSystemdTakes(t *testing.T) {
+func TestSystemdAcceptsTheUnit(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"serve", "ingress", "worker", "operator"} {
 		require.Empty(t, analyze(t, role, "verify"), role)
@@ -73,7 +73,7 @@ func TestTheUnitGivesTheProgramTimeToEnd(t *testing.T) {
 }
 
 // The unit may write nowhere; what docs/systemd.md adds for an archive in a folder is what systemd takes.
-func TestTheUnitTakesTheFolderOfTheArchive(t *testing.T) {
+func TestTheUnitAllowsTheArchiveFolder(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/systemd.md")
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestTheUnitTakesTheFolderOfTheArchive(t *testing.T) {
 }
 
 // The file that docs/systemd.md has its reader write is one that the program starts with.
-func TestTheFileOfTheWalkthroughIsOneThatTheProgramTakes(t *testing.T) {
+func TestTheWalkthroughsFileIsValid(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/systemd.md")
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ SELECT coalesce((SELECT json_agg(row_to_json(e) ORDER BY e.id) FROM (
 //   - events and dead letters are imported as they were stored, and entities are folded from them
 //   - a redelivery is a duplicate there
 //   - events expunged later are no longer in the archive
-func TestWhatRetentionRemovesMovesToAnotherInstallation(t *testing.T) {
+func TestPurgedEventsMoveToAnotherInstallation(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte(acme), 0o600))

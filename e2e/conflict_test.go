@@ -30,7 +30,7 @@ func (a answer) told(t *testing.T) (whole, first bool) {
 //   - the second is accepted as a conflict, during and after the first one's processing, and becomes a dead letter
 //   - another delivery of the first isn't a conflict, though it counts its endpoints differently
 //   - the log, the metrics and the list show whose key it is, and how often that happened
-func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
+func TestAKeyUsedTwiceIsReported(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")
@@ -79,7 +79,7 @@ func TestAKeyThatIsUsedTwiceIsTold(t *testing.T) {
 
 // An event has died, and another one with its ID arrives:
 //   - the other one doesn't run in its place, but becomes a separate dead letter
-func TestAConflictDoesNotReplaceWhatHasDied(t *testing.T) {
+func TestAConflictDoesNotReplaceADeadEvent(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")

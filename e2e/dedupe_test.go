@@ -15,7 +15,7 @@ import (
 // A redelivery while the event is in progress, and one after it:
 //   - both are duplicates and report the state of the first; the second one also reports when it was processed, and for which
 //     request
-func TestARedeliveryIsTold(t *testing.T) {
+func TestARedeliveryIsReported(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")

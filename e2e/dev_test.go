@@ -173,7 +173,7 @@ func (d devInstallation) triesTheScreen(t *testing.T, n *node) {
 }
 
 // A given database and Temporal are used, and none is started.
-func TestMakeRunUsesWhatIsGiven(t *testing.T) {
+func TestMakeRunUsesGivenServers(t *testing.T) {
 	t.Parallel()
 	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
 	d := newDev(t)

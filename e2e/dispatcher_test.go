@@ -150,7 +150,7 @@ const (
 //     are hidden, and an endpoint that one of them uses can't be changed
 //   - the endpoint checks the old signature; an event published twice is delivered once
 //   - attempts are numbered, and the event shows their number, their maximum, and why the last one failed
-func TestADispatchersClientGoesOn(t *testing.T) {
+func TestDispatcherClientsWorkUnchanged(t *testing.T) {
 	t.Parallel()
 	receiver := newOldReceiver(t, receiverSecret)
 	i := newInstallation(t, "EVENTS_TOKEN=token-of-publishers-alone", "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")

@@ -190,7 +190,7 @@ entities: [{kind: note, id: .body.id, op: snapshot, state: .body}]
 //   - without one, the same applies within the retry span
 //   - without one and after the span, it is a new event: it names the first, which is unchanged
 //   - with another delivery ID it is a new event, and a dead first event stays dead
-func TestWhatARepeatOfAGuessedKeyIs(t *testing.T) {
+func TestRepeatsOfAGuessedKey(t *testing.T) {
 	t.Parallel()
 	const span = 20 * time.Second
 	dir := t.TempDir()

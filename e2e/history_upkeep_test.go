@@ -119,7 +119,7 @@ func TestHistoryOfAFullScheduleReplays(t *testing.T) {
 
 // No channel accepts the report:
 //   - the run waits before it resends it; it is canceled in that pause, and replays
-func TestHistoryOfAReportThatNobodyTakesReplays(t *testing.T) {
+func TestHistoryOfAnUnsentReportReplays(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_NOTIFY_URLS=generic://127.0.0.1:1/hush?disabletls=yes", "HOLDFAST_NOTIFY_REPORT=daily",
 		"HOLDFAST_NOTIFY_INTERVAL=1h")

@@ -253,7 +253,7 @@ func TestTheInboxKnowsItsOwnStart(t *testing.T) {
 
 // An event in the inbox that Temporal refuses permanently, because it exceeds the limit of a payload or a message, becomes a dead
 // letter with its bytes, as long as Temporal accepts other events.
-func TestTheInboxBuriesWhatTemporalRefuses(t *testing.T) {
+func TestTheInboxMakesADeadLetterOfARefusedEvent(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")

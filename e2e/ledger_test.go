@@ -20,7 +20,7 @@ import (
 )
 
 // The events of a load are checked against its ledger, immediately and later. A row that is missing by then is reported.
-func TestALedgerTellsWhatIsLost(t *testing.T) {
+func TestALedgerReportsLostEvents(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")
@@ -88,7 +88,7 @@ func TestALoadOfDeadLettersFails(t *testing.T) {
 }
 
 // Temporal must agree: an acknowledged event has a workflow, and a failed run a dead letter.
-func TestALedgerTellsWhatTemporalLacks(t *testing.T) {
+func TestALedgerReportsMissingRuns(t *testing.T) {
 	t.Parallel()
 	i, workflowID := poisoned(t)
 	buried := ledger.Event{Provider: "homemade"}

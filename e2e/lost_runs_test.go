@@ -36,7 +36,7 @@ func (i *installation) loseRun(t *testing.T, n *node, send func(*node) (workflow
 // An event is stored and unfinished, and Temporal no longer has its run. The sender redelivers it, three times at once:
 //   - one run takes it over and processes it, under its first ID
 //   - the records of that run show whose it is, and it replays
-func TestARedeliveryTakesOverAnEventWhoseRunIsGone(t *testing.T) {
+func TestARedeliveryProcessesAnEventWithoutARun(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	body := someEvent()
@@ -111,7 +111,7 @@ func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 // An operator terminates the run of one event and cancels that of another; a third run times out:
 //   - only the third, about which no operator has decided, is replayed by the schedule
 //   - the dead letters of the others say so, and wait: a redelivery runs one again, a replay the other
-func TestWhatAnOperatorEndedRunsAgainOnlyWhenAsked(t *testing.T) {
+func TestRunsEndedByAnOperatorStayEnded(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t, "HOLDFAST_REPLAY_BASE=500ms", "HOLDFAST_REPLAY_INTERVAL=1s", "HOLDFAST_REPLAY_SWEEP_INTERVAL=1s")
 	n := i.start(t, "serve")

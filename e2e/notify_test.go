@@ -127,7 +127,7 @@ func TestADeadChannelForgetsNothing(t *testing.T) {
 
 // Temporal goes down and comes back:
 //   - the ingress itself reports both, once
-func TestAnOutageIsToldByTheProcess(t *testing.T) {
+func TestAnOutageIsReportedByTheProcess(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
 	s := newSink(t)

@@ -88,7 +88,7 @@ func (i *installation) awaitHealthy(t *testing.T) (f findings) {
 
 // The doctor of a healthy installation, and after each of several faults:
 //   - each is found, with what to do, and the exit code reports it
-func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
+func TestTheDoctorFindsFaults(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	f, err := i.doctor(t)

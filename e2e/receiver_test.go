@@ -46,7 +46,7 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 // A paused destination is failing, and the attempts in flight then succeed:
 //   - a probe is answered: there is nothing to retry
 //   - operators weren't notified of the failure, so they aren't notified of its end, and the history replays
-func TestNobodyIsToldOfTroubleThatEndsInAPause(t *testing.T) {
+func TestAFailureThatEndsInAPauseIsNotReported(t *testing.T) {
 	t.Parallel()
 	i := newInstallationInTrouble(t)
 	out, err := i.run(t, "destination", "pause", "crm", "--reason", "they deploy")

@@ -16,7 +16,7 @@ import (
 //   - the first recovery is of everything in the list, the next ones go on from the watermark
 //   - those that have found nothing are not audited
 //   - an operator pauses one, and it stays paused: the schedule starts no other one of the list
-func TestTheScheduleRecoversWhatNeverArrived(t *testing.T) {
+func TestTheScheduleRecoversMissedEvents(t *testing.T) {
 	t.Parallel()
 	fake := fakeapi.New(fakeapi.Styles()["stripe"])
 	i := newShop(t, fake, "HOLDFAST_RECOVERY_INTERVAL=2s")

@@ -20,7 +20,7 @@ import (
 //   - there is one schedule, due at 07:00 UTC, and one message when it is due
 //   - it counts received and failed events, and has nothing of their content; `holdfast report` prints the same now
 //   - its run replays
-func TestAReportIsToldOnce(t *testing.T) {
+func TestAReportIsSentOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "homemade.yaml"), []byte(definitionOf("json")), 0o644))

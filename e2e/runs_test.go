@@ -120,7 +120,7 @@ func TestARunThatCannotBeReadStopsNoSweep(t *testing.T) {
 // A dead event owns its key, and Temporal has deleted its run (its retention is over). The sender redelivers it:
 //   - it is processed, under the ID of the dead event, and its dead letter is resolved
 //   - the records of the run show whose it is, and it replays
-func TestARedeliveryRescuesWhatTemporalHasForgotten(t *testing.T) {
+func TestARedeliveryRescuesAnEventWithoutARun(t *testing.T) {
 	t.Parallel()
 	i := newInstallationOf(t, "retry: {attempts: 1, delays: [1s]}")
 	n := i.start(t, "serve")

@@ -133,7 +133,7 @@ func TestAnOlderTemporalHealsItself(t *testing.T) {
 
 // The database was set back to before it stored an event, and the event's run is at a later step: it stores the event again under
 // its ID, and processes it.
-func TestARunStoresAgainWhatTheDatabaseHasLost(t *testing.T) {
+func TestARunStoresALostEventAgain(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
 	n := i.start(t, "serve")

@@ -16,7 +16,7 @@ import (
 //   - a replay, with a kill -9 behind it, a reset and an edit split each request as the ingress would
 //   - a request that is sent again after it, or before it, has no second effect
 //   - the whole event is replaced by its parts: a second reset changes nothing
-func TestAReplaySplitsWhatTheDefinitionNowSplits(t *testing.T) {
+func TestAReplaySplitsByTheCurrentDefinition(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	define := func(text string) {

@@ -11,7 +11,7 @@ import (
 
 // An event conflicts with the owner of its key only if the two are known to differ: they have other content, and it isn't the
 // same event that came again. It is dropped as a duplicate unless its key is certain.
-func TestAConflictIsOfTwoEventsWithOtherContent(t *testing.T) {
+func TestOnlyOtherContentIsAConflict(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	r := event.Receipt{

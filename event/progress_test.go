@@ -11,7 +11,7 @@ import (
 //   - a worker, only if none has its task
 //   - the next attempt of a failed step, with the error and the time
 //   - an operator, if its workflow task fails, its step is paused, or its worker lacks the definition
-func TestWhatARunWaitsFor(t *testing.T) {
+func TestARunSaysItsReasonToWait(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	failed := Progress{Step: "persist · attempt 1 of 3", Code: "lock_timeout", Failure: "lock_timeout: table events"}

@@ -41,7 +41,7 @@ func TestPartsHaveIDsOfTheirOwn(t *testing.T) {
 
 // A part has what the whole event has of its request and of the operators' decisions. What wasn't sent by the sender is compared
 // with nothing.
-func TestAPartHasWhatItsEventHas(t *testing.T) {
+func TestAPartInheritsTheFieldsOfItsEvent(t *testing.T) {
 	t.Parallel()
 	whole := event.Receipt{
 		ID: "01a2229a-8ef3-79dc-a9af-36e043cfe260", Provider: "acme", Key: "whole", ReceivedAt: time.Unix(9, 0), RequestID: "r",

@@ -47,7 +47,7 @@ func TestLargeBodiesAreForProvidersWithASecret(t *testing.T) {
 
 // However many connections declare large bodies to a provider without a secret, memory stays within the ingress's own limit:
 // the answer comes before the buffer is allocated.
-func TestUnsignedConnectionsTakeWhatTheLimitAllows(t *testing.T) {
+func TestUnsignedConnectionsAreLimited(t *testing.T) {
 	const connections, limit = 150, 256 << 10
 	d := openDoor(t, "", withSecrets())
 	before := allocated()

@@ -281,7 +281,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 }
 
 // Requests that wait for a statement that turns out to be slow pass with it, and don't wait for another one.
-func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
+func TestWritesBehindASlowStatementFinishWithIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &sharedStore{buckets: map[string]int{}, takes: time.Second}
@@ -305,7 +305,7 @@ func TestWhatWaitsBehindASlowStatementPassesWithIt(t *testing.T) {
 
 // A request has events of two sources, one of them over its rate: it takes from neither, nor from the provider, in its process
 // and in the database, whether this process or another one has used up the rate.
-func TestARefusedRequestTakesFromNoRate(t *testing.T) {
+func TestARefusedRequestCountsForNoRate(t *testing.T) {
 	t.Parallel()
 	const rates = "rate: {requests: 20, per: 1m}\nsource_rate: {requests: 10, per: 1m}\nsource: .body.account"
 	of := func(names ...string) []reading.Item {

@@ -131,7 +131,7 @@ func TestTheReplyTableIsTheDefinitions(t *testing.T) {
 }
 
 // A stored event is answered with 200; one that isn't stored is not.
-func TestRentProg_isNotToldThatLostIsStored(t *testing.T) {
+func TestRentProg_getsNo2xxForAnUnstoredEvent(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
 	d.before = func(event.Receipt) error { return io.ErrUnexpectedEOF }
@@ -141,7 +141,7 @@ func TestRentProg_isNotToldThatLostIsStored(t *testing.T) {
 }
 
 // A request that can't be read completely is named, logged and counted like any other.
-func TestWhatCannotBeReadIsObserved(t *testing.T) {
+func TestUnreadableDeliveriesAreObserved(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "", func(o *Options, _ *intake.Options) { o.BodyTimeout = 300 * time.Millisecond })
 	for name, c := range map[string]struct {

@@ -110,7 +110,7 @@ func TestRefusalsBeforeAuthentication(t *testing.T) {
 }
 
 // A 5xx isn't counted as a refusal: the request was authentic, and the error log has it.
-func TestWhatCouldNotBeStoredIsNoRefusal(t *testing.T) {
+func TestAnUnstoredRequestIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	refused := NewRefusals()
 	d := openDoor(t, "", func(o *Options, in *intake.Options) { o.Refusals, in.StartTimeout = refused, time.Nanosecond })

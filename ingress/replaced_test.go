@@ -167,7 +167,7 @@ func TestEvolution_takesDataInEveryForm(t *testing.T) {
 }
 
 // A guessed key lasts for the sender's retry period plus an hour; a certain one as long as on the old platform.
-func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
+func TestWindowsPrioritiesAndPoliciesMatchThePreviousSystem(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for _, c := range []struct { // Stripe's window is a day longer than the platform's, since its list of events goes back 30 days
@@ -202,7 +202,7 @@ func TestWindowsPrioritiesAndPoliciesAreThoseOfThePlatform(t *testing.T) {
 	}
 }
 
-func TestRatesAreThoseOfThePlatform(t *testing.T) {
+func TestRatesMatchThePreviousSystem(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)

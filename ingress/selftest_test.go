@@ -163,7 +163,7 @@ func TestASelfTestFailsWithoutTemporal(t *testing.T) {
 }
 
 // If it is turned off, its path is that of an unknown provider; and POST is never allowed.
-func TestTheSelfTestIsNoProvider(t *testing.T) {
+func TestTheSelfTestIsNotAProvider(t *testing.T) {
 	t.Parallel()
 	off := newTestServer(t, Options{})
 	status, _ := ask(t, off, "GET", selfTestPath)

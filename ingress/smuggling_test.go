@@ -14,7 +14,7 @@ import (
 )
 
 // A body whose end is ambiguous is refused, and nothing after it is read as a request.
-func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
+func TestAmbiguousBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
 	const smuggled = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -47,7 +47,7 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 }
 
 // An unknown method is answered like an unsupported one.
-func TestAMethodThatNobodyKnows(t *testing.T) {
+func TestAnUnknownMethodIsRefused(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
 	for _, method := range []string{"BREW", "post", "PROPFIND", "X"} {
@@ -91,7 +91,7 @@ func TestHeadersAndBodyHaveATimeEach(t *testing.T) {
 }
 
 // A sender that sends Expect: 100-continue gets the refusal of a body that is too large instead of a 100.
-func TestABodyThatIsTooLargeIsNotAskedFor(t *testing.T) {
+func TestATooLargeBodyIsNotRequested(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t, "")
 	const head = "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nX-Request-Id: first-1\r\n"

@@ -11,7 +11,7 @@ import (
 )
 
 // A pod that waits alongside the migrating Job continues once the tables exist, and has changed nothing.
-func TestSomebodyWaitsUntilAnotherHasMigrated(t *testing.T) {
+func TestAProcessWaitsForAMigration(t *testing.T) {
 	t.Parallel()
 	database := cluster.Database(t)
 	told := make(chan string, 10)
@@ -27,7 +27,7 @@ func TestSomebodyWaitsUntilAnotherHasMigrated(t *testing.T) {
 	require.NoError(t, migrations.Await(t.Context(), database, func(reason string) { t.Error(reason) }))
 }
 
-func TestADatabaseThatIsAwayIsWaitedFor(t *testing.T) {
+func TestProcessesWaitForTheDatabase(t *testing.T) {
 	t.Parallel()
 	away, err := url.Parse(cluster.Database(t))
 	require.NoError(t, err)

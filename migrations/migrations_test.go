@@ -70,7 +70,7 @@ func TestTheVersionIsReadWithoutWriting(t *testing.T) {
 	require.Zero(t, have)
 }
 
-func TestADatabaseThatIsBehindSaysSo(t *testing.T) {
+func TestAnOutdatedDatabaseIsReported(t *testing.T) {
 	t.Parallel()
 	url := cluster.Database(t)
 	require.NoError(t, migrations.Up(t.Context(), url))

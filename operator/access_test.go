@@ -106,7 +106,7 @@ func TestEveryRouteAsksForItsRole(t *testing.T) {
 	require.ElementsMatch(t, guarded, seen, "the table and the routes are the same")
 }
 
-func TestWhatIsNotInTheTableIsRefusedForEverybody(t *testing.T) {
+func TestRoutesOutsideTheTableAreRefused(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, access.Needs("GET", "/secrets"))
 	require.Empty(t, access.Needs("PUT", "/events"))
@@ -164,7 +164,7 @@ func TestWithoutTokensOnlyThisMachineIsServed(t *testing.T) {
 }
 
 // A prefix that begins like one of our paths would be ambiguous.
-func TestAPrefixIsNoPathOfOurs(t *testing.T) {
+func TestAPrefixMustNotBeAPathOfThePort(t *testing.T) {
 	t.Parallel()
 	for prefix, ok := range map[string]bool{
 		"": true, "/holdfast": true, "/tools/holdfast": true, "/tools/console": true, "/consoles": true, "/event": true,

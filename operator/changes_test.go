@@ -175,7 +175,7 @@ func TestChangesAreStreamedAsServerSentEvents(t *testing.T) {
 	require.Contains(t, log.String(), `error="too many clients follow the feed"`)
 }
 
-func TestAStreamOfALostPlaceIsRefused(t *testing.T) {
+func TestAStreamFromALostCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, operator.Options{API: (&stub{}).api()})
 	for range 5 { // refused requests take no slot
@@ -223,7 +223,7 @@ func TestAStopEndsStreamsAtOnce(t *testing.T) {
 }
 
 // The server stops reading a client's frames once its stream has ended, because the connection is then reused.
-func TestASocketIsNotHeardAfterItsEnd(t *testing.T) {
+func TestAClosedSocketIsIgnored(t *testing.T) {
 	t.Parallel()
 	for range 30 {
 		server := operator.New(operator.Options{API: (&stub{}).api()})

@@ -14,7 +14,7 @@ import (
 
 // A client that opens hundreds of connections without finishing a request doesn't block others, and a request that is being
 // served keeps its connection.
-func TestHalfOpenConnectionsKeepNobodyOut(t *testing.T) {
+func TestHalfOpenConnectionsBlockNoOtherClient(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})
 	slow := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

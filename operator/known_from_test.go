@@ -13,7 +13,7 @@ import (
 )
 
 // If an entity's state at a time is no longer known, the response has the earliest time for which it is.
-func TestAMomentThatIsNotKnown(t *testing.T) {
+func TestAnUnknownTime(t *testing.T) {
 	t.Parallel()
 	tokens, texts := crowd(t)
 	from := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

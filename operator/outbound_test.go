@@ -197,7 +197,7 @@ func TestDeliveriesAreFiltered(t *testing.T) {
 
 // Pending deliveries are canceled by filters: a dry run counts and sets the end of the range, and no more than that are
 // canceled.
-func TestWaitingDeliveriesAreCanceledByFilters(t *testing.T) {
+func TestPendingDeliveriesAreCanceledByFilters(t *testing.T) {
 	t.Parallel()
 	behind := &stub{noSuch: "new"}
 	_, base := serve(t, operator.Options{API: behind.api()})

@@ -203,7 +203,7 @@ func TestMetricsAreServedAsTheyAreGiven(t *testing.T) {
 	require.Equal(t, "text/plain; version=0.0.4", res.Header.Get("Content-Type"))
 }
 
-func TestTheIndexListsWhatIsServed(t *testing.T) {
+func TestTheIndexListsServedMetrics(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, operator.Options{Version: "v1.2.3"})
 	res, body := get(t, url+"/")
@@ -255,7 +255,7 @@ func TestErrorsComeFromTheTableAndNowhereElse(t *testing.T) {
 	require.Contains(t, log.String(), "operator.panicked")
 }
 
-func TestAnswersAreOfNoUseToAForeignPage(t *testing.T) {
+func TestAnswersAreUselessToAForeignPage(t *testing.T) {
 	t.Parallel()
 	_, url := serve(t, operator.Options{})
 	res, _ := get(t, url+"/healthz")

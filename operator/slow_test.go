@@ -93,7 +93,7 @@ func slowly(t *testing.T, url string, isSocket bool) (next func() (string, error
 }
 
 // A slow client learns how many changes were skipped and after which position; received and skipped changes add up to all.
-func TestWhoReadsSlowlyIsToldWhatWasSkipped(t *testing.T) {
+func TestASlowReaderLearnsWhatWasSkipped(t *testing.T) {
 	t.Parallel()
 	for name, isSocket := range map[string]bool{"events": false, "a WebSocket": true} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ overrides:
 
 // The single path and the bulk lane leave the same rows: for events of several providers and all operations, redelivered, out of
 // order, of the same entities, ignored, expired, or impossible to parse; in batches of any size.
-func TestABatchLeavesWhatSingleEventsLeave(t *testing.T) {
+func TestABatchWritesTheSameRowsAsSingleEvents(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

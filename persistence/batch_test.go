@@ -224,7 +224,7 @@ func (d *database) hold(statement string, args ...any) (release func()) {
 }
 
 // Events that need a locked row leave the batch, and wait alone: for an entity, a new one, or a key.
-func TestWhoWaitsForALockLeavesTheBatch(t *testing.T) {
+func TestAnEventThatWaitsForALockLeavesTheBatch(t *testing.T) {
 	t.Parallel()
 	for name, hold := range map[string]func(db *database, r event.Receipt) func(){
 		"an entity": func(db *database, _ event.Receipt) func() {

@@ -13,7 +13,7 @@ import (
 
 // Pending deliveries are canceled by the filters of the list: no more than were counted, none in flight or to other destinations,
 // each with its dead letter, and with an audit entry that counts them.
-func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
+func TestPendingDeliveriesAreCanceledTogether(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	crm, erp := d.destination(81, delivery.Destination{}), d.destination(82, delivery.Destination{})

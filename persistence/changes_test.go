@@ -103,7 +103,7 @@ func TestRevisionsRiseThroughTheLivesOfAnEntity(t *testing.T) {
 	require.Equal(t, of[3].Revision, value[int64](db, `SELECT revision FROM entities`))
 }
 
-func TestTheFeedTellsOfDeadLetters(t *testing.T) {
+func TestTheFeedReportsDeadLetters(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, id := db.letter()
@@ -348,7 +348,7 @@ SELECT x::xid8, 1, json_build_array(json_build_object('id', x)) FROM unnest('{9,
 }
 
 // Transaction IDs are compared as numbers, also where they get another digit.
-func TestTheFeedGoesOnWhereTheIDsOfTransactionsGetLonger(t *testing.T) {
+func TestTheFeedContinuesWithLongerTransactionIDs(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.exec(`

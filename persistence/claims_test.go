@@ -67,7 +67,7 @@ func TestOfFiftyReplaysAtOnceOneWins(t *testing.T) {
 
 // A replay is killed after it has claimed a dead letter, and again after it has started its run:
 //   - the first time it is found as not started, the second time it is not
-func TestWhatWasTakenAndNotStartedIsFound(t *testing.T) {
+func TestClaimedButUnstartedEventsAreFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()

@@ -66,7 +66,7 @@ func TestADeadLetterThatIsBeingReplayedIsNotDiscarded(t *testing.T) {
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 }
 
-func TestOnlyWhatIsClosedIsDeleted(t *testing.T) {
+func TestOnlyClosedDeadLettersAreDeleted(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	_, id := db.letter()
@@ -81,7 +81,7 @@ func TestOnlyWhatIsClosedIsDeleted(t *testing.T) {
 	require.Len(t, db.audit(), 2)
 }
 
-func TestACleanupRemovesWhatWasClosedLongAgo(t *testing.T) {
+func TestACleanupRemovesOldClosedDeadLetters(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	_, waiting := db.letter()

@@ -58,7 +58,7 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 }
 
 // An event is discarded whose key an older event owns, of a window that has passed: the discarded event gets the key.
-func TestADecisionTakesAKeyOverWhoseWindowHasPassed(t *testing.T) {
+func TestADecisionClaimsAnExpiredKey(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	older := receipt()

@@ -13,7 +13,7 @@ import (
 )
 
 // Undoing an event folds its entities like a writer: by index, with cached plans.
-func TestWhatIsTakenBackIsPlannedAsWhatIsWritten(t *testing.T) {
+func TestUndosAreListedInThePlan(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(*database, event.Receipt) error{
 		"discard": func(d *database, r event.Receipt) error {

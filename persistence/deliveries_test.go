@@ -141,7 +141,7 @@ func TestAFailedAttemptIsMadeAgainWhenItIsDue(t *testing.T) {
 	require.True(t, value[bool](db, `SELECT failing_since IS NULL AND failures = 0 FROM destination_states`))
 }
 
-func TestWhatIsGivenUpIsADeadLetterOfItsSubscription(t *testing.T) {
+func TestAFailedDeliveryIsADeadLetterOfItsSubscription(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -213,7 +213,7 @@ func TestALateFailureChangesNothing(t *testing.T) {
 	require.Equal(t, 0, db.open(1))
 }
 
-func TestWhatIsLeasedTooOftenWithoutAnOutcomeIsDead(t *testing.T) {
+func TestTooManyLeasesMakeADeadLetter(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -315,7 +315,7 @@ SELECT count(*), coalesce(max(n), 0) FROM (
 }
 
 // The command line sends again without dispatching: a dispatcher checks immediately, instead of finding the delivery by chance.
-func TestWhatIsSentAgainElsewhereIsLookedForAtOnce(t *testing.T) {
+func TestResentEventsAreLookedForAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -428,7 +428,7 @@ func TestListsShowTheLastAttempt(t *testing.T) {
 	shown(delivery.Failed)
 }
 
-func TestADestinationIsPausedAndGoesOn(t *testing.T) {
+func TestADestinationIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	ctx := t.Context()
@@ -453,7 +453,7 @@ func TestADestinationIsPausedAndGoesOn(t *testing.T) {
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM audit_log WHERE object = 'destination:d1'`))
 }
 
-func TestAReceiverThatIsGoneIsDisabled(t *testing.T) {
+func TestAGoneDestinationIsDisabled(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -489,7 +489,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	require.Len(t, messages, 1)
 }
 
-func TestWhatWasNeverDelivered(t *testing.T) {
+func TestUndeliveredEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	ctx := t.Context()
@@ -549,7 +549,7 @@ func TestWhatWasNeverDelivered(t *testing.T) {
 	require.EqualValues(t, 3, one.Leased)
 }
 
-func TestWhatIsOpenTooLongExpires(t *testing.T) {
+func TestOldDeliveriesExpire(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -573,7 +573,7 @@ UPDATE delivery_queue SET queued_at = now() - interval '2 h',
 	require.EqualValues(t, 2, page[0].DestinationID)
 }
 
-func TestWhatIsOpenForADeletedSubscriptionIsCanceled(t *testing.T) {
+func TestDeletingASubscriptionCancelsItsDeliveries(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -597,7 +597,7 @@ func TestWhatIsOpenForADeletedSubscriptionIsCanceled(t *testing.T) {
 }
 
 // A lease takes as much of each destination as the process has capacity for. Destinations without capacity keep their position.
-func TestALeaseTakesWhatThereIsRoomFor(t *testing.T) {
+func TestALeaseFillsTheFreeSlots(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -690,7 +690,7 @@ func TestAFirstSuccessEndsTrouble(t *testing.T) {
 }
 
 // An alert about failing deliveries must name the destination: of two failing ones, one has its breaker open.
-func TestOfWhatIsInTroubleTheBreakerIsKnown(t *testing.T) {
+func TestAFailingDestinationShowsItsBreaker(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for id := range int64(3) {

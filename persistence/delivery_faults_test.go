@@ -151,7 +151,7 @@ func TestABlockedDestinationStopsWithAReason(t *testing.T) {
 }
 
 // Signals to workflows that don't run yet say nothing about the other events of the destination.
-func TestWhatIsMissingOpensNoBreaker(t *testing.T) {
+func TestAMissingWorkflowOpensNoBreaker(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -268,7 +268,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 }
 
 // A process dies between its commit and the wake; another one between the lease and the outcome.
-func TestWhatADeadProcessLeavesIsFound(t *testing.T) {
+func TestLeftoversOfADeadProcessAreFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -345,7 +345,7 @@ func TestALeaseWhoseAnswerIsLostIsGivenBack(t *testing.T) {
 }
 
 // One of these deliveries is locked: the others are given back, other destinations are served, and it follows.
-func TestWhatIsGivenBackWaitsForNobody(t *testing.T) {
+func TestReturnedStartsWaitForNothing(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{InFlight: 4})
@@ -361,7 +361,7 @@ func TestWhatIsGivenBackWaitsForNobody(t *testing.T) {
 }
 
 // The database is unavailable when the leases should be given back; later they would have ended anyway.
-func TestWhatCannotBeGivenBackYetIsKept(t *testing.T) {
+func TestUnreturnedRatesAreKept(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{})
@@ -372,7 +372,7 @@ func TestWhatCannotBeGivenBackYetIsKept(t *testing.T) {
 }
 
 // The start time of a lost lease passes without an attempt. The delivery gets the next one.
-func TestWhatIsGivenBackKeepsTheRate(t *testing.T) {
+func TestReturnedStartsKeepTheRate(t *testing.T) {
 	t.Parallel()
 	db, lose := openCut(t)
 	db.destination(1, delivery.Destination{Rate: &delivery.Rate{Requests: 4, Per: event.Duration(time.Hour)}})
@@ -387,7 +387,7 @@ func TestWhatIsGivenBackKeepsTheRate(t *testing.T) {
 }
 
 // An outcome was buffered while the database was unavailable, and its retry is long due when it is settled.
-func TestWhatIsSettledLateIsFound(t *testing.T) {
+func TestSlowSettlesAreFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -401,7 +401,7 @@ func TestWhatIsSettledLateIsFound(t *testing.T) {
 }
 
 // Nothing is read below what a lease has seen, unless it was committed late.
-func TestWhatIsCommittedLateIsFound(t *testing.T) {
+func TestSlowCommitsAreFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})
@@ -457,7 +457,7 @@ SELECT gen_random_uuid(), 1 + i % 3, 1 + i % 3, now() - interval '1 min' FROM ge
 }
 
 // However many deliveries some destinations have, the others are served: each gets a share, in turn.
-func TestNoDestinationHoldsUpAnother(t *testing.T) {
+func TestNoDestinationBlocksAnother(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for id := range int64(5) {
@@ -491,7 +491,7 @@ func (d *database) buryDelivery(destination int64) event.DeadLetter {
 	return letter
 }
 
-func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
+func TestADeadDeliveryIsNoDeadEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	ctx := t.Context()
@@ -528,7 +528,7 @@ func TestADeadLetterOfADeliveryIsNoneOfItsEvent(t *testing.T) {
 	require.Equal(t, "resolved", value[string](db, `SELECT state FROM dead_letters`))
 }
 
-func TestWhatWasTakenAndNotSentWaitsAgain(t *testing.T) {
+func TestUnsentDeliveriesArePendingAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	ctx := t.Context()
@@ -768,7 +768,7 @@ func TestNoProbeComesBeforeRetryAfter(t *testing.T) {
 }
 
 // The breaker is open, and nothing is due: a pending delivery probes it, and a success pulls the others forward.
-func TestAnOpenBreakerIsProbedByWhatWaits(t *testing.T) {
+func TestAnOpenBreakerIsProbedByAPendingDelivery(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{})

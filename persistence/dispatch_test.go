@@ -104,7 +104,7 @@ func (d *database) untilDelivered(r *countingEndpoint, destination int64, n int)
 
 // Two dispatchers run side by side, and one stops in the middle: every pending delivery arrives, under its own ID, and none
 // twice.
-func TestDispatchersDeliverWhatWaits(t *testing.T) {
+func TestDispatchersDeliverPendingDeliveries(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := startEndpoint(t)
@@ -124,7 +124,7 @@ func TestDispatchersDeliverWhatWaits(t *testing.T) {
 
 // A destination that is down opens its breaker, and is not tried; when it is up again everything arrives. Another one isn't
 // affected.
-func TestAReceiverThatIsDownRecovers(t *testing.T) {
+func TestAFailingDestinationRecovers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	down, up := startEndpoint(t), startEndpoint(t)
@@ -150,7 +150,7 @@ var waitingRows = flag.Int("waiting", 1000, "how many deliveries wait behind a p
 // Deliveries behind a pause cost nothing, and drain at the rate of the destination once that is over, each under its own ID and
 // none twice; another destination is served meanwhile. `go test ./persistence -run BehindAPause -waiting 100000 -v` shows how
 // long that takes.
-func TestWhatWaitsBehindAPauseDrainsAtARate(t *testing.T) {
+func TestAPausedBacklogDrainsAtItsRate(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	paused, other := startEndpoint(t), startEndpoint(t)

@@ -14,7 +14,7 @@ import (
 
 // On every page of a timeline, with checkpoints and without, the state before the page is what the model folds, so its effects
 // are those of the whole timeline.
-func TestEffectsOfAPageAreThoseOfTheWholeTimeline(t *testing.T) {
+func TestEffectsOfAPageMatchTheWholeTimeline(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.CheckpointEvery(4)

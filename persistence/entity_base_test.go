@@ -120,7 +120,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, 'acme', 'thing', '1', n, 'patch', CASE n 
 }
 
 // An open dead letter, or an event that is too young, limits what can be collapsed; so does a lock on the entity.
-func TestWhatIsNotPurgedIsNotCollapsed(t *testing.T) {
+func TestUnpurgedChangesAreNotCollapsed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.CheckpointEvery(2)

@@ -240,7 +240,7 @@ func TestLinksThatMoveMeanwhileAreFollowed(t *testing.T) {
 
 // An entity whose history is collapsed can't be merged, since no link rebuilds its base: it stays unchanged, and new changes
 // under its name go to the better one.
-func TestWhatIsCollapsedIsNotMerged(t *testing.T) {
+func TestCollapsedEntitiesAreNotMerged(t *testing.T) {
 	t.Parallel()
 	b := newBookkeeper(t)
 	b.CheckpointEvery(2)

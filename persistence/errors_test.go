@@ -92,7 +92,7 @@ func TestATerminatedSessionIsTransient(t *testing.T) {
 	require.NoError(t, persistSecret(t.Context(), db.Store), "the pool has a new connection")
 }
 
-func TestAServerThatIsDownIsTransientAndComesBack(t *testing.T) {
+func TestAnUnavailableServerIsTransient(t *testing.T) {
 	t.Parallel()
 	own := stacktest.NewCluster(t)
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: own.URL("postgres")})
@@ -182,7 +182,7 @@ func TestAnEventThatBreaksAConstraintIsRejected(t *testing.T) {
 	require.Equal(t, "malformed_id", event.CodeOf(err))
 }
 
-func TestAMissingMigrationIsNotTheEventsFault(t *testing.T) {
+func TestAMissingMigrationDoesNotCountAgainstTheEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.exec(`DROP TABLE events`)

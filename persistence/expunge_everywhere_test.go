@@ -17,7 +17,7 @@ import (
 )
 
 // After an expunge no table of the database contains a part of the body, whichever contained it before.
-func TestNoTableHoldsWhatWasExpunged(t *testing.T) {
+func TestNoTableContainsExpungedContent(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.CheckpointEvery(1)
@@ -79,7 +79,7 @@ func (d *database) tablesWith(text string) (tables []string) {
 }
 
 // An event that is only staged in an import is expunged: the import continues without it.
-func TestAnImportDoesNotBringWhatWasExpunged(t *testing.T) {
+func TestAnImportSkipsExpungedEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	m := newMover(db, 10)

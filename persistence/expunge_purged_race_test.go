@@ -51,7 +51,7 @@ func TestPurgesAndExpungesAtOnce(t *testing.T) {
 }
 
 // What an entity has lost is lost for the one that it is merged into.
-func TestWhatIsMergedStaysIncomplete(t *testing.T) {
+func TestMergedEntitiesStayIncomplete(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	named := func(op event.Op, state string, names ...event.Name) event.Change {

@@ -142,7 +142,7 @@ func TestABaseSaysWhichEventsItCovers(t *testing.T) {
 
 // An earlier release recorded nothing of what purges removed: then every event between the first and the last of a base may be in
 // it, and a snapshot of a purged event may have had changes before it.
-func TestAnExpungeOfWhatAReleaseBeforePurged(t *testing.T) {
+func TestAnExpungeAfterAPurgeByAnEarlierRelease(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.CheckpointEvery(2)

@@ -138,7 +138,7 @@ func TestAnEntityThatIsOnlyMentioned(t *testing.T) {
 }
 
 // An entity isn't removed while an event is about to mention it.
-func TestAnEntityStaysForWhatIsAboutToMentionIt(t *testing.T) {
+func TestAnEntityStaysForAConcurrentMention(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
 	r := receipt()

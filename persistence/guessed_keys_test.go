@@ -375,7 +375,7 @@ func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
 }
 
 // An operator's edit is a separate event, also if the previous release used another key for the original.
-func TestAnEditIsNoDuplicateByTheEarlierKey(t *testing.T) {
+func TestAnEditIsNotADuplicateByTheEarlierKey(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	old := receipt()

@@ -36,7 +36,7 @@ func (d *database) recordConflict(r event.Receipt, err error) error {
 
 // An event is persisted under its corrected key, fails, and is edited: the edited event has the key of the one that it replaces,
 // which is no conflict.
-func TestAnEditHasTheCorrectedKeyOfItsOriginal(t *testing.T) {
+func TestAnEditUsesTheCorrectedKeyOfItsOriginal(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	dead, corrected := misread("evt_1")

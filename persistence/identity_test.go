@@ -157,7 +157,7 @@ func TestAProcessedEventStaysProcessed(t *testing.T) {
 
 // Events whose definition was corrected while they waited in the bulk lane share a key: one of them is processed, the other is a
 // duplicate, and none of the batch is lost.
-func TestABatchTakesCorrectedKeysOnce(t *testing.T) {
+func TestABatchClaimsCorrectedKeysOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	first, corrected := misread("evt_1")

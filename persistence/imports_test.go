@@ -223,7 +223,7 @@ func TestAnImportedEventFoldsBelow(t *testing.T) {
 // A provider sends an event again that the previous system has handled:
 //   - by a workflow or in a batch, it is a duplicate of a key, of an event and of a dead letter
 //   - for an open dead letter the result says so, so that the redelivery rescues it
-func TestARedeliveryOfWhatWasImportedIsADuplicate(t *testing.T) {
+func TestARedeliveryOfAnImportedEventIsADuplicate(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
 	old := noon.Add(-time.Hour)
@@ -373,7 +373,7 @@ func TestAnImportedEntityIsWhole(t *testing.T) {
 
 // An event that today's definition can't parse is a dead letter with its bytes; an item that the store can't accept is reported
 // with its line, and blocks nothing.
-func TestAnImportNamesWhatItCannotTake(t *testing.T) {
+func TestAnImportNamesInvalidLines(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
 	unread := m.event("unread", noon, []byte("no JSON"))
@@ -393,7 +393,7 @@ func TestAnImportNamesWhatItCannotTake(t *testing.T) {
 // A worker is killed in the middle of a page:
 //   - nothing of the page is stored
 //   - the next worker continues at the same position, and each item is applied once
-func TestAnImportGoesOnAfterAKill(t *testing.T) {
+func TestAnImportContinuesAfterAKill(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 4)
 	var items []operation.ImportItem
@@ -482,7 +482,7 @@ SELECT array_agg(DISTINCT item->>'subject' ORDER BY item->>'subject') FROM chang
 
 // A resend skips imported events that the previous system had processed, unless it has Imported set. It sends dead letters that were
 // imported and processed here, live events, and whatever an operator has sent before. The plan counts the skipped ones.
-func TestAResendSkipsWhatThePreviousSystemProcessed(t *testing.T) {
+func TestAResendSkipsEventsOfThePreviousSystem(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
 	at := time.Now().Add(-30 * time.Minute)
@@ -572,7 +572,7 @@ func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
 }
 
 // An event in the time range of the file, which doesn't name it, is reported, and no other is.
-func TestEventsThatAreOnlyHereAreTold(t *testing.T) {
+func TestLocalEventsAreReported(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
 	at := time.Now().Truncate(time.Millisecond)

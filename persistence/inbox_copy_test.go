@@ -67,7 +67,7 @@ func TestADeadLetterGetsNoCopy(t *testing.T) {
 }
 
 // A duplicate leaves no copy behind.
-func TestACopyOfADuplicateGoes(t *testing.T) {
+func TestTheCopyOfADuplicateIsRemoved(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	first := receipt()
@@ -82,7 +82,7 @@ func TestACopyOfADuplicateGoes(t *testing.T) {
 }
 
 // Only a drain of copies sees them, and storing an event doesn't wait for one that has locked its copy.
-func TestADrainOfCopiesHoldsUpNobody(t *testing.T) {
+func TestADrainOfCopiesBlocksNoOtherEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := db.copied(0)

@@ -34,7 +34,7 @@ func all(s event.StartOutcome, seen *[]event.Waiting) func(context.Context, []ev
 }
 
 // Started events leave the inbox, oldest first and unchanged; the other lane stays.
-func TestDrainGivesWhatWasSpooled(t *testing.T) {
+func TestDrainReturnsSpooledEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	receipts := d.spool(event.LaneOverflow, 3)
@@ -54,7 +54,7 @@ func TestDrainGivesWhatWasSpooled(t *testing.T) {
 }
 
 // Two processes never claim the same row, and one that dies leaves it unchanged.
-func TestDrainLocksWhatItGives(t *testing.T) {
+func TestDrainLocksReturnedEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	d.spool(event.LaneOverflow, 2)

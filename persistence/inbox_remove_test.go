@@ -22,7 +22,7 @@ func (d *database) forget(receipts ...event.Receipt) (providers []string) {
 }
 
 // Named events leave the inbox, and nothing else does: not another event of the same key, nor an event that was not named.
-func TestForgetTakesOutWhatIsNamed(t *testing.T) {
+func TestForgetRemovesNamedEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	receipts := d.spool(event.LaneOverflow, 4)
@@ -55,7 +55,7 @@ func TestForgetLeavesTheOtherWindowOfAKey(t *testing.T) {
 }
 
 // Rows claimed by a drain are left to it, and the removal doesn't wait.
-func TestForgetLeavesWhatADrainWorksOn(t *testing.T) {
+func TestForgetSkipsEventsInADrain(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	receipts := d.spool(event.LaneOverflow, 2)

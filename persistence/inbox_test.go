@@ -67,7 +67,7 @@ func TestSpoolStoresAKeyOnce(t *testing.T) {
 }
 
 // A row that the table would refuse is refused alone, before it can fail a group.
-func TestSpoolRefusesWhatCannotBeStored(t *testing.T) {
+func TestSpoolRefusesUnstorableEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	w := d.Inbox.NewInboxWriter()

@@ -11,7 +11,7 @@ import (
 )
 
 // A storm is reported once, with its count; later and concurrent failures are reported again; resolved ones are not.
-func TestEachFailureIsToldOnce(t *testing.T) {
+func TestEachFailureIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	var receipts []event.Receipt

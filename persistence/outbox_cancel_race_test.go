@@ -15,7 +15,7 @@ import (
 
 // A bulk cancel races leases, outcomes and replays: whatever was sent is delivered, whatever is canceled was never sent, no more
 // are canceled than requested, and no call fails.
-func TestABulkCancelRacesWhoeverSends(t *testing.T) {
+func TestABulkCancelRacesSenders(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.destination(1, delivery.Destination{InFlight: 100})

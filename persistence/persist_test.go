@@ -54,7 +54,7 @@ func TestAnEventIsStoredAsItWasReceived(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestMissingThingsAreNotFound(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	id := receipt().ID
@@ -232,7 +232,7 @@ func TestAnIgnoredEventIsFinishedWhenItIsPersisted(t *testing.T) {
 	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(r).State)
 }
 
-func TestAnEventThatIsIgnoredAfterAllTakesItsChangesBack(t *testing.T) {
+func TestAnIgnoredEventUndoesItsChanges(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()

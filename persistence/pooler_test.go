@@ -170,7 +170,7 @@ func (d *database) useAll() {
 }
 
 // With statements prepared by name the pooler is refused, before it can fail an event; unsupported modes are refused at once.
-func TestWhatCannotWorkBehindAPoolerIsRefused(t *testing.T) {
+func TestSettingsThatBreakAPoolerAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"exec", "simple_protocol", "describe_exec"} {
 		_, err := persistence.Open(t.Context(), persistence.Config{URL: "postgres://h@127.0.0.1/h?default_query_exec_mode=" + mode})

@@ -84,7 +84,7 @@ func TestARateOutlivesAClockThatGoesBack(t *testing.T) {
 }
 
 // Returned requests can be claimed again, up to a full bucket.
-func TestARateTakesRequestsBack(t *testing.T) {
+func TestARateReturnsRefusedRequests(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	take := func(want int) int {

@@ -243,7 +243,7 @@ func TestTheLifeOfARebuild(t *testing.T) {
 }
 
 // One event of a page can't be written: the others of its page are, and it is reported.
-func TestARebuildPassesOverWhatCannotBeWritten(t *testing.T) {
+func TestARebuildSkipsUnwritableEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	today := definition{}

@@ -152,7 +152,7 @@ func TestSomeAreNotReplayedAutomatically(t *testing.T) {
 
 // An operator has ended the runs of two events, one of which had failed before: no schedule reruns them, not even if an earlier
 // release has planned it.
-func TestWhatAnOperatorEndedIsNotReplayedAutomatically(t *testing.T) {
+func TestRunsEndedByAnOperatorAreNotReplayedAutomatically(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	stopped := db.bury(1, failedNow)[0]

@@ -14,7 +14,7 @@ import (
 )
 
 // In a purge of many events that all mention the same entity, each batch reads only as much as its size requires.
-func TestAPurgeReadsWhatItRemoves(t *testing.T) {
+func TestAPurgeReadsOnlyWhatItRemoves(t *testing.T) {
 	t.Parallel()
 	const events, entities = 200_000, 5_000
 	seen := &statements{}
@@ -35,7 +35,7 @@ func TestAPurgeReadsWhatItRemoves(t *testing.T) {
 
 // A batch doesn't walk past the rows that earlier batches have removed, which stay in the index until it is vacuumed. Rows older
 // than the end of the last batch are purged all the same.
-func TestAPurgeGoesOnWhereItWas(t *testing.T) {
+func TestAPurgeContinuesAfterACrash(t *testing.T) {
 	t.Parallel()
 	const events = 30_000
 	seen := &statements{}
@@ -63,7 +63,7 @@ func TestAPurgeGoesOnWhereItWas(t *testing.T) {
 }
 
 // All links before a snapshot are removed with it, however many there are: in more than one transaction.
-func TestAPurgeRemovesAllThatIsBeforeASnapshot(t *testing.T) {
+func TestAPurgeRemovesChangesBeforeASnapshot(t *testing.T) {
 	t.Parallel()
 	const events = 25_000
 	db := open(t)

@@ -144,7 +144,7 @@ func TestAPurgeChangesNoEntity(t *testing.T) {
 }
 
 // A purge keeps the last snapshot and what follows, and nothing that no fold would read.
-func TestAPurgeRemovesWhatNoFoldReads(t *testing.T) {
+func TestAPurgeRemovesUnreadChanges(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for day, c := range []event.Change{
@@ -161,7 +161,7 @@ func TestAPurgeRemovesWhatNoFoldReads(t *testing.T) {
 }
 
 // An event that needs an operator is never too old; nor are its key and dead letter.
-func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
+func TestAPurgeKeepsUnfinishedEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	old := noon.Add(-1000 * time.Hour)
@@ -186,7 +186,7 @@ func TestAPurgeLeavesWhatIsNotFinished(t *testing.T) {
 // An event isn't purged while it is still being delivered: not before the last of its deliveries has been queued, if very many
 // subscriptions match, and not before these have ended. Afterwards it is. An archive reads exactly the events that the purge
 // removes.
-func TestAPurgeLeavesWhatIsStillDelivered(t *testing.T) {
+func TestAPurgeKeepsEventsWithOpenDeliveries(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.many(2500, `.body.id == "evt_1"`)
@@ -325,7 +325,7 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 }
 
 // An event that failed before it had a row, or whose row was purged, is expunged all the same.
-func TestWhatIsLeftOfAnEventIsExpunged(t *testing.T) {
+func TestRemainsOfAnEventAreExpunged(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	dead := receipt()
@@ -370,7 +370,7 @@ func TestAPurgeKeepsTheCountOfChanges(t *testing.T) {
 }
 
 // A locked event is not purged: neither its row, nor the state that it falls back to.
-func TestAPurgeLeavesAnEventThatIsWorkedOn(t *testing.T) {
+func TestAPurgeKeepsEventsInProgress(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receiptAt(noon)

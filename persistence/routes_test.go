@@ -273,7 +273,7 @@ func TestASubscriptionThatCannotBeReadStopsNoEvent(t *testing.T) {
 }
 
 // A failover may have lost a change that this process has already used.
-func TestEventsAreRoutedByTheVersionThatIsThere(t *testing.T) {
+func TestEventsAreRoutedByTheCurrentVersion(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	kept, lost := db.subscribe("kept", delivery.Events{}), db.subscribe("lost", delivery.Events{})

@@ -30,7 +30,7 @@ const mostRows, mostRowsOfPurge, mostRowsOfSweep = 1000, 5000, 22_000
 // Whatever PostgreSQL knows about the queues, the statements of each event read few rows of large tables: all that are sent are
 // planned in each state of statistics, on the filled tables, and run with their arguments. So statements assembled at run time
 // are covered, too. Without our settings, PostgreSQL decides after five runs whether it keeps one plan; that is the plan here.
-func TestStepsReadFewRowsWhateverTheStatistics(t *testing.T) {
+func TestStepsReadFewRowsWithAnyStatistics(t *testing.T) {
 	t.Parallel()
 	seen := &statements{}
 	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen })

@@ -159,7 +159,7 @@ func TestAPartMayHaveTheKeyOfItsEvent(t *testing.T) {
 }
 
 // What isn't split: a duplicate, a conflict that no operator has accepted, and an event that is processed.
-func TestWhatIsNotSplit(t *testing.T) {
+func TestEventsThatAreNotSplit(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	owner, duplicate, conflict := receipt(), receipt(), receipt()

@@ -177,7 +177,7 @@ func TestFactsHaveTheStandbys(t *testing.T) {
 }
 
 // A commit whose wait is cancelled has an unknown outcome. PostgreSQL reports a success, with a warning.
-func TestACommitThatIsNotAwaitedFails(t *testing.T) {
+func TestACanceledCommitWaitFails(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
 	waits := d.spool(event.LaneOverflow, 1)[0]

@@ -174,7 +174,7 @@ func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 }
 
 // Pending deliveries follow their subscription: they move to another destination, or are canceled.
-func TestWhatWaitsGoesWithItsSubscription(t *testing.T) {
+func TestPendingDeliveriesAreDeletedWithTheirSubscription(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := db.subscribe("crm", delivery.Events{})
@@ -392,7 +392,7 @@ func TestAChangeOfAnotherVersionIsRefused(t *testing.T) {
 }
 
 // Canceled deliveries are counted, and a destination of the same name is removed with its only subscription.
-func TestWhatGoesWithASubscription(t *testing.T) {
+func TestDeletesOfASubscription(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	ctx := t.Context()

@@ -82,7 +82,7 @@ func TestProcessKnowsHowAnEventStands(t *testing.T) {
 }
 
 // A different parse undoes the changes of the previous one.
-func TestProcessTakesBackWhatAnEarlierParseSaid(t *testing.T) {
+func TestProcessUndoesAnEarlierParse(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()
@@ -98,7 +98,7 @@ func TestProcessTakesBackWhatAnEarlierParseSaid(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM entities`))
 }
 
-func TestProcessFoldsWhatComesLate(t *testing.T) {
+func TestProcessFoldsOutOfOrderEvents(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.mustProcess(receipt(), parsed(snapshot("1", `{"n":2}`), patch("2", `{"m":2}`)))
@@ -138,7 +138,7 @@ func TestProcessWaitsShortly(t *testing.T) {
 }
 
 // A locked entity delays only the events that need it.
-func TestNobodyWaitsInCompany(t *testing.T) {
+func TestAGroupedWriteWaitsBriefly(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Hour })
 	db.process(receipt(), parsed(snapshot("held", `{"n":1}`)))

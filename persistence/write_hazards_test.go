@@ -26,7 +26,7 @@ func (d *database) onBlock(by *pgx.Conn) {
 }
 
 // However many of an event's entities other transactions create first, the event is not at fault.
-func TestAnEventThatLosesEveryRaceIsNotAtFault(t *testing.T) {
+func TestLostRacesDoNotCountAgainstTheEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
 	r := receipt()
@@ -58,7 +58,7 @@ func TestAnEventThatLosesEveryRaceIsNotAtFault(t *testing.T) {
 }
 
 // An event that owns its key and has no row was purged, or never stored: there is nothing to finish.
-func TestAKeyIsNoRow(t *testing.T) {
+func TestAnImportedKeyMakesNoRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
@@ -112,7 +112,7 @@ func TestAPanicCostsAnEventAndNotTheProcess(t *testing.T) {
 }
 
 // An event that can't wait for a lock now, because too many others do, goes on at once: it is stored without its entities.
-func TestNobodyQueuesForALock(t *testing.T) {
+func TestNoWriteQueuesForALock(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	db.process(receipt(), parsed(snapshot("held", `{"n":1}`)))

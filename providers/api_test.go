@@ -7,7 +7,7 @@ import (
 )
 
 // What is off without a credential is named, with the variables to set.
-func TestWhatIsOffWithoutACredential(t *testing.T) {
+func TestFeaturesThatNeedACredential(t *testing.T) {
 	t.Parallel()
 	c, err := Load("")
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func TestEmptyBatch(t *testing.T) {
 }
 
 // A request that is no batch is kept whole.
-func TestWhatIsNoBatch(t *testing.T) {
+func TestBodiesThatAreNotBatches(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, batched)
 	for body, code := range map[string]string{

@@ -51,7 +51,7 @@ func eventsOf(t testing.TB, d described) (all []string) {
 }
 
 // Events change the entities that they describe. The bodies have the shape that each provider documents.
-func TestEventsChangeWhatTheyDescribe(t *testing.T) {
+func TestEventsChangeTheirEntities(t *testing.T) {
 	t.Parallel()
 	hubspot := func(fields string) sent {
 		return sent{body: `[{"eventId":1,"portalId":7,"occurredAt":1700000000000,` + fields + `}]`}

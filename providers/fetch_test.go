@@ -128,7 +128,7 @@ func TestARuleMayNeedTheLastState(t *testing.T) {
 }
 
 // An ID that could change more of the path than its place is refused.
-func TestAnIDThatIsNoneIsNotFetched(t *testing.T) {
+func TestAnInvalidIDIsNotFetched(t *testing.T) {
 	t.Parallel()
 	catalogue, err := Load(writeDefinitions(t, map[string]string{"thin.yaml": thin}))
 	require.NoError(t, err)

@@ -114,7 +114,7 @@ func TestHandshakes(t *testing.T) {
 }
 
 // A token that authenticates a handshake in the URL isn't kept with the events.
-func TestATokenOfAHandshakeIsNotKept(t *testing.T) {
+func TestAHandshakeTokenIsNotStored(t *testing.T) {
 	t.Parallel()
 	r := &auth.Request{Method: "POST", Header: map[string][]string{"content-type": {"application/x-www-form-urlencoded"}},
 		PathParams: map[string]string{"public_key": "integration_public_key"}, Body: []byte(form("bt_payload", "PG5vdGlmaWNhdGlvbj4="))}
@@ -139,7 +139,7 @@ func TestOpenHandshakesAreBounded(t *testing.T) {
 
 // The answer to a handshake is a signature of hex text. A request with it is authentic, but not an event: it is refused in
 // every form.
-func TestAnAnsweredHandshakeIsNoEvent(t *testing.T) {
+func TestAHandshakeMakesNoEvent(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "braintree", secretOfTests)
 	const challenge = "20f9f8ed05f77439fe955c977e4c8a53"

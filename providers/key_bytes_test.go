@@ -67,7 +67,7 @@ func TestKeysAreMadeOfWholeHeaders(t *testing.T) {
 }
 
 // In jq a text plus null is the text. A key with a missing part is unusable: otherwise all such events would be one.
-func TestNullIsNoPartOfAKey(t *testing.T) {
+func TestNullIsNotAPartOfAKey(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{`'"a:" + .body.id'`, `'"a:\(.body.id)"'`, `'["a", .body.id] | join(":")'`} {
 		p := mustLoad(t, "name: acme\nauth: [{token: {secrets: ACME_TOKEN, in: header, name: x-acme}}]\ntype: .body.type\n"+

@@ -53,7 +53,7 @@ func TestReload(t *testing.T) {
 }
 
 // A reload accepts nothing that a start would refuse.
-func TestReloadChecksWhatAStartChecks(t *testing.T) {
+func TestReloadChecksLikeAStart(t *testing.T) {
 	t.Parallel()
 	dir := writeDefinitions(t, map[string]string{"acme.yaml": minimal})
 	accept := func(c *Catalogue) error {

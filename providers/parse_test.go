@@ -43,7 +43,7 @@ func TestCorrectedDefinitionSavesAnEvent(t *testing.T) {
 }
 
 // The dead letter of an event without an identity names the expression that gave nothing, and never its value.
-func TestADeadLetterNamesWhatGaveNoKey(t *testing.T) {
+func TestADeadLetterNamesTheMissingKeyPart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ old, new, body, message, rule string }{
 		{"", "", `{"type":"x","uid":"secret7"}`, ".body.id gave null", "key.parts[0]"},
@@ -88,7 +88,7 @@ func TestFallbackKey(t *testing.T) {
 
 // Anyone can add a header outside the signature: the key's expressions don't see it, even if an expression reads it in a way
 // that loading doesn't detect.
-func TestKeySeesOnlyWhatIsSigned(t *testing.T) {
+func TestKeySeesOnlySignedParts(t *testing.T) {
 	t.Parallel()
 	sneaky := strings.Replace(minimal, "key: {parts: [.body.id]}",
 		"keep: {headers: [x-id]}\nkey: {parts: ['(. as $r | $r.headers[\"x-id\"]) // .body.id']}", 1)

@@ -16,7 +16,7 @@ import (
 )
 
 // The ingress finds the same in a part of a body as in the whole, also if bodies are damaged or have repeated fields.
-func TestWhatIsReadIsEnough(t *testing.T) {
+func TestReadLimitsSuffice(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	c := catalogueOf(t, secretOfTests)

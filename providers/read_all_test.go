@@ -9,7 +9,7 @@ import (
 )
 
 // The built-in definitions are parsed once. Neither a folder that extends them nor compilation changes them.
-func TestBuiltInDefinitionsStayWhatTheyAre(t *testing.T) {
+func TestBuiltInDefinitionsDoNotChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{

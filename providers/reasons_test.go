@@ -33,7 +33,7 @@ func (d delivery) identify(t *testing.T, p *Provider) reading.Item {
 
 // Keys behave as their `why` says: a retry and a second subscription have the existing key, and the event that the obvious
 // wrong key would lose has a new one.
-func TestKeysDoWhatTheirReasonsSay(t *testing.T) {
+func TestKeysMatchTheirReasons(t *testing.T) {
 	t.Parallel()
 	named := func(name, value string) map[string]string { return map[string]string{name: value} }
 	const order = `{"id":727,"status":"processing","line_items":[{"id":315}]}`

@@ -11,7 +11,7 @@ import (
 )
 
 // Bodies that are signed but aren't events: the code says what is wrong, without any of their content.
-func TestWhatIsNotJSONIsRejected(t *testing.T) {
+func TestInvalidJSONIsRejected(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)
 	for body, code := range map[string]string{
@@ -49,7 +49,7 @@ func TestWhatIsNotJSONIsRejected(t *testing.T) {
 }
 
 // A repeated field that identifies nothing is accepted.
-func TestHarmlessDuplicateIsTaken(t *testing.T) {
+func TestHarmlessDuplicateIsAccepted(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "stripe", secretOfTests)
 	items, err := p.Split(&auth.Request{Body: []byte(`{"id":"evt_1","type":"x","note":"a","note":"b"}`)})

@@ -114,7 +114,7 @@ func TestRentprogReply(t *testing.T) {
 // A body of the wrong shape is a dead letter, not an event without changes:
 //   - without an event, without a payload, with one that isn't an object, and with one that names nothing
 //   - an event of a kind that has no entity is processed
-func TestRentprogRejectsWhatHasTheWrongShape(t *testing.T) {
+func TestRentprogRejectsTheWrongShape(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
 	for body, code := range map[string]string{
@@ -149,7 +149,7 @@ func TestRentprogRejectsWhatHasTheWrongShape(t *testing.T) {
 }
 
 // Notes of a previous system about an event are imported with it.
-func TestRentprogKeepsWhatWasNotedNextToAnEvent(t *testing.T) {
+func TestRentprogKeepsTheNotesOfAnEvent(t *testing.T) {
 	t.Parallel()
 	p := providerOf(t, "rentprog", secretOfTests)
 	item := splitOne(t, p, rentprogRequest(t, p, "booking_create", `{"id"=>1, "company_id"=>9001, "user_id"=>12}`,

@@ -61,7 +61,7 @@ func TestABodyIsSplitAgainAsTheIngressWould(t *testing.T) {
 
 // What isn't split again: an event of this definition, a body without a list of events, and an event of which the receipt may have
 // kept too little, or that has a number among equal ones. An edited body may be another one. An empty batch has no events.
-func TestWhatIsNotSplitAgain(t *testing.T) {
+func TestEventsThatAreNotSplitAgain(t *testing.T) {
 	t.Parallel()
 	p := mustLoad(t, batched)
 	splits := func(body string, change func(*event.Receipt)) bool {

@@ -128,7 +128,7 @@ func (a *chainedAPI) Fetch(_ context.Context, r event.Receipt, _ []byte) (event.
 }
 
 // What a fetched state names is fetched by another activity, whose failures don't repeat the GET before it.
-func TestWhatAStateNamesIsFetched(t *testing.T) {
+func TestStatesNamedByAStateAreFetched(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)

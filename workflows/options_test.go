@@ -35,7 +35,7 @@ func TestDelayFollowsThePolicy(t *testing.T) {
 }
 
 // A list of delays is taken as it stands, and its last entry repeats.
-func TestDelayTakesTheList(t *testing.T) {
+func TestDelayFollowsTheList(t *testing.T) {
 	t.Parallel()
 	p := event.Policy{Delays: []event.Duration{event.Duration(time.Second), event.Duration(time.Minute)}}
 	require.Equal(t, time.Second, delay(p, 1, "id"))

@@ -334,7 +334,7 @@ func TestProcessEvent_namesItsDeadLetter(t *testing.T) {
 
 // The dead letter itself cannot be written for a long time:
 //   - it is tried until it is, whatever the class of the error
-func TestProcessEvent_recordsTheDeadLetterWhateverItTakes(t *testing.T) {
+func TestProcessEvent_retriesTheDeadLetterWithoutLimit(t *testing.T) {
 	store := &scriptedStore{
 		persist: []error{errRejected},
 		record:  []error{errOutage, errUnknown, errRejected, errUnknown, errUnknown, errUnknown, errUnknown, errUnknown},

@@ -130,7 +130,7 @@ func (h *household) run(t *testing.T, workflow string, keep retention.Times, log
 }
 
 // An archive that cannot be written stops nothing but what has to go there: what needs none goes first.
-func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
+func TestUnarchivedDataIsPurgedFirst(t *testing.T) {
 	t.Parallel()
 	h := &household{rows: map[retention.Kind]int64{}}
 	for _, kind := range retention.All() {
@@ -157,7 +157,7 @@ func TestWhatNeedsNoArchiveIsPurgedFirst(t *testing.T) {
 //   - it goes on until nothing is left, and says how much of each has gone
 //   - what is kept for ever is not touched
 //   - the failures stand in the error log
-func TestAPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
+func TestAPurgeContinuesUntilNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	h := &household{
 		rows:    map[retention.Kind]int64{retention.Events: 1700, retention.Errors: 3, retention.Audit: 9, retention.Keys: 1},
@@ -174,7 +174,7 @@ func TestAPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 }
 
 // A storm of two kinds: one message, with counts; what no channel took is not marked as told.
-func TestADigestIsToldOrKept(t *testing.T) {
+func TestADigestIsSentOrKept(t *testing.T) {
 	t.Parallel()
 	h := &household{send: []error{errors.New("channel 1 is dead")}}
 	for range 1000 {
@@ -201,7 +201,7 @@ func TestADigestIsToldOrKept(t *testing.T) {
 }
 
 // The store takes no notes any more after a message was sent: it is sent once, however often the step is tried.
-func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
+func TestAnUnrecordedDigestIsSentOnce(t *testing.T) {
 	t.Parallel()
 	h := &household{settle: []error{errOutage, errOutage}, alerts: []oversight.Alert{{DeadLetter: 1, Failures: 1}}}
 	log := &sink{}
@@ -216,7 +216,7 @@ func TestADigestIsToldOnceIfItCannotBeNoted(t *testing.T) {
 // A report whose store is away at first, and whose channel is dead for two tries:
 //   - it is about one period, however often it is tried, and told until a channel takes it
 //   - the text is the same each time
-func TestAReportIsToldUntilSomebodyTakesIt(t *testing.T) {
+func TestAReportIsRetriedUntilAChannelAcceptsIt(t *testing.T) {
 	t.Parallel()
 	h := &household{batches: []error{errOutage, errOutage}, send: []error{errors.New("dead"), errors.New("dead")}}
 	var told background.Notification
@@ -248,7 +248,7 @@ func TestAPurgeEndsWhereAnArchiveIsAway(t *testing.T) {
 }
 
 // If no channel accepts a report for twelve hours, the run fails: otherwise the broken channel would go unnoticed.
-func TestAReportThatNobodyTakesFails(t *testing.T) {
+func TestAReportWithoutAnAcceptingChannelFails(t *testing.T) {
 	t.Parallel()
 	h := &household{send: slices.Repeat([]error{errors.New("dead")}, 25), fails: true}
 	h.run(t, workflows.TypeReportHealth, nil, &sink{}, nil)
@@ -256,7 +256,7 @@ func TestAReportThatNobodyTakesFails(t *testing.T) {
 }
 
 // What a worker has died with may have arrived: it is not told again.
-func TestAReportIsNotToldTwice(t *testing.T) {
+func TestAReportIsNotSentTwice(t *testing.T) {
 	t.Parallel()
 	h := &household{failureDetail: true}
 	h.run(t, workflows.TypeReportHealth, nil, &sink{}, nil)

@@ -113,7 +113,7 @@ func TestWatchDestination_recoversWhilePaused(t *testing.T) {
 
 // An operator disables a destination, resumes or deletes it:
 //   - no notification is sent, since the operator did it
-func TestWatchDestination_endsWithWhatPeopleDo(t *testing.T) {
+func TestWatchDestination_endsWithAnOperatorsAction(t *testing.T) {
 	for outcome, change := range map[string]func(*inTrouble){
 		"disabled": func(env *inTrouble) {
 			env.check.Condition.State, env.check.Condition.By = delivery.DestinationDisabled, "ada"

@@ -130,7 +130,7 @@ func TestRunsThatTemporalLostAreStartedAgain(t *testing.T) {
 }
 
 // The sweeps after the one that noticed a setback report only what they find.
-func TestLaterSweepsReportOnlyWhatTheyFind(t *testing.T) {
+func TestLaterSweepsReportOnlyNewFindings(t *testing.T) {
 	t.Parallel()
 	h := &healing{restored: map[string]int64{operation.CodeLost: 1}, open: 5}
 	healed, log := h.heal(t, HealOrder{Setback: operation.Setback{Store: operation.StorePostgreSQL}})

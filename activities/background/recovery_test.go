@@ -64,7 +64,7 @@ func (s *recoveryIn) Available() []string { return []string{"acme", "paused", "f
 
 // The schedule starts a recovery of each list that it can read, also of targets that were recovered before, and leaves those alone
 // that an operator or a problem has paused. The list that is furthest behind comes first.
-func TestTheScheduleStartsWhatIsDue(t *testing.T) {
+func TestTheScheduleStartsDueReplays(t *testing.T) {
 	t.Parallel()
 	at := func(hours int) time.Time { return time.Now().Add(-time.Duration(hours) * time.Hour) }
 	s := &recoveryIn{unended: map[string]bool{"paused": true}, marks: []operation.RecoveryMark{
@@ -318,7 +318,7 @@ func TestADryRunOfARecoveryStartsNothing(t *testing.T) {
 }
 
 // While Temporal is down, what was started is counted, and the rest stays for the next attempt.
-func TestAnOutageKeepsWhatIsLeft(t *testing.T) {
+func TestAnOutageKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	s := &recoveryIn{pages: twoPages(), startErr: map[string]error{"c": errors.New("no Temporal")}}
 	_, err := s.run(t)

@@ -95,7 +95,7 @@ func (w *world) restart(rate float64) *restart {
 // An attempt has claimed five dead letters and was killed. Of their workflows one is forgotten, of one the run that died is the
 // last, one has a newer run in progress, one has run and failed since, and one has run another event since:
 //   - all but the third and the fourth are started
-func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
+func TestAKillRepeatsNoStart(t *testing.T) {
 	t.Parallel()
 	w := &world{
 		unstarted: []event.DeadLetter{buried(1, "forgotten"), buried(2, "waits"), buried(3, "runs"), buried(4, "failed"), buried(5, "other")},
@@ -116,7 +116,7 @@ func TestWhatWasStartedBeforeAKillIsNotStartedAgain(t *testing.T) {
 // one can never be started, and for one Temporal is down:
 //   - the first two are marked, the next three released
 //   - the last stays claimed, and the attempt fails
-func TestWhatBecomesOfAChunk(t *testing.T) {
+func TestOutcomesOfAChunk(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
 	w := &world{fails: map[string]error{
@@ -138,7 +138,7 @@ func TestWhatBecomesOfAChunk(t *testing.T) {
 
 // Of failed deliveries one is resent, one has lost its subscription, and for one the database is down:
 //   - no run is started, whatever the runs of their events are
-func TestWhatCouldNotBeDeliveredIsSentAgain(t *testing.T) {
+func TestFailedDeliveriesAreSentAgain(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
 	letter := func(id int64, key string) event.DeadLetter {

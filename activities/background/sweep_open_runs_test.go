@@ -29,7 +29,7 @@ func (o openRuns) StoredEvents(context.Context, []string) (map[string]bool, erro
 }
 
 // Of six runs that have long been open, five could be examined: each one's most urgent reason is reported.
-func TestOpenRunsAreToldByReason(t *testing.T) {
+func TestOpenRunsAreReportedByReason(t *testing.T) {
 	t.Parallel()
 	world := openRuns{total: 6, runs: []operation.OpenRun{
 		{EventID: "stored", TaskAttempts: 1},

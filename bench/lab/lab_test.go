@@ -25,7 +25,7 @@ func TestTheProfileOfDeployIsReadAndCannotWeakenCommits(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSettingIsRefused(t *testing.T) {
+func TestUnknownSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.conf")
 	require.NoError(t, os.WriteFile(path, []byte("# why\na = '1GB' # so\n\nb\n"), 0o600))
@@ -60,7 +60,7 @@ func TestUsageIsADifference(t *testing.T) {
 }
 
 // The eighth number of the line for all processors is stolen time; guest times, which follow it, are included in the first two.
-func TestTheStolenShareIsThatOfTheTimeBetween(t *testing.T) {
+func TestTheStolenShareCoversTheTimeBetween(t *testing.T) {
 	t.Parallel()
 	before := parseMachineTime("cpu  100 0 50 800 10 0 10 30 5 5\ncpu0 1 2 3 4 5 6 7 8 9 10\n")
 	require.Equal(t, MachineTime{Stolen: 30, All: 1000}, before)

@@ -12,7 +12,7 @@ import (
 var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
 // Only what was acknowledged counts, from the moment of the ACK.
-func TestAnOutcomeCountsWhatWasAcknowledged(t *testing.T) {
+func TestAnOutcomeCountsAcknowledgedEvents(t *testing.T) {
 	t.Parallel()
 	s := newSent()
 	for i, id := range []string{"evt_once", "evt_twice", "evt_lost", "evt_refused"} {

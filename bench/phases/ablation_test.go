@@ -10,7 +10,7 @@ import (
 )
 
 // The text that each ablation removes must be in the source, and the rest must compile with all of them applied.
-func TestWhatIsLeftOutIsInTheSource(t *testing.T) {
+func TestOmittedValuesAreInTheSource(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("skipped: with -short, the product is not compiled again")

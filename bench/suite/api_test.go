@@ -16,7 +16,7 @@ import (
 )
 
 // The part lists as many events as it was asked for last, and has a state for any customer.
-func TestTheAPIListsWhatWasAskedFor(t *testing.T) {
+func TestTheAPIListsOnlyMatches(t *testing.T) {
 	t.Parallel()
 	input, ask := io.Pipe()
 	answers, output := io.Pipe()

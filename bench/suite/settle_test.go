@@ -9,7 +9,7 @@ import (
 	"holdfast/bench/lab"
 )
 
-func TestWhatIdleServersUseIsLeftOut(t *testing.T) {
+func TestIdleUseIsSubtracted(t *testing.T) {
 	t.Parallel()
 	i := Idle{lab.LabelTemporal: 0.05, lab.LabelHoldfast: 0.5}
 	used := lab.Usage{lab.LabelTemporal: 3 * time.Second, lab.LabelHoldfast: time.Second, lab.LabelBackground: time.Second}

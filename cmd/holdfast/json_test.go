@@ -83,7 +83,7 @@ func must(t *testing.T, line string) string {
 }
 
 // A command's JSON equals the operator API's response, if it has a route for it.
-func TestJSONIsThatOfTheAPI(t *testing.T) {
+func TestJSONMatchesTheAPI(t *testing.T) {
 	in := install(t)
 	document, err := openapi3.NewLoader().LoadFromFile("../../operator/openapi.json")
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestJSONIsThatOfTheAPI(t *testing.T) {
 	}
 }
 
-func TestAnEventIsFoundByWhateverNamesIt(t *testing.T) {
+func TestAnEventIsFoundByAnyOfItsNames(t *testing.T) {
 	in := install(t)
 	for _, name := range []string{in.processed.ID, "stripe:evt_1", "evt_1", "req_evt_1"} {
 		require.Contains(t, must(t, "event show "+name), in.processed.ID, name)
@@ -204,7 +204,7 @@ func TestTablesFitTheScreen(t *testing.T) {
 }
 
 // If replaying can't fix a dead letter, `dlq show` says what can.
-func TestADeadLetterSaysWhatHelps(t *testing.T) {
+func TestADeadLetterNamesTheNextStep(t *testing.T) {
 	install(t)
 	out := must(t, "dlq show 1")
 	require.Regexp(t, `(?m)^rule +entities\[0\]\.state$`, out)

@@ -109,7 +109,7 @@ func TestAFlagHasOneMeaning(t *testing.T) {
 }
 
 // Every command supports --json, except those that run until stopped or write a file for another program.
-func TestWhateverAnswersAnswersInJSON(t *testing.T) {
+func TestAllAnswersAreJSON(t *testing.T) {
 	t.Parallel()
 	others := []string{
 		"holdfast dev", "holdfast serve", "holdfast ingress", "holdfast worker", "holdfast operator", "holdfast migrate",

@@ -254,7 +254,7 @@ func TestEverySampleIsTried(t *testing.T) {
 }
 
 // A sample that can't be turned into an event is reported as such, because a hint about spelling would mislead.
-func TestACheckNamesASampleThatIsNoEvent(t *testing.T) {
+func TestACheckNamesAnInvalidSample(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "acme.yaml"), []byte(`

@@ -74,7 +74,7 @@ func TestEverythingIsDelivered(t *testing.T) {
 }
 
 // A stop under load loses no outcome: attempts in flight end with their result or are aborted, and both are settled.
-func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
+func TestAStopSettlesAttemptsInFlight(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
 	for n := range 500 {
@@ -102,7 +102,7 @@ func TestAStopSettlesWhatIsUnderWay(t *testing.T) {
 }
 
 // An attempt that does not end within the grace is given up. It counts nowhere, and is due at once for others.
-func TestAStopGivesUpWhatIsTooLong(t *testing.T) {
+func TestAStopGivesUpLongWork(t *testing.T) {
 	t.Parallel()
 	m := newMemory(job(1, 1))
 	to(m, 1)
@@ -197,7 +197,7 @@ func TestOneOutcomeDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 // What cannot be read waits again without an attempt; what is gone, the event or the subscription, is attempted no more.
-func TestWhatCannotBeReadIsNotAttempted(t *testing.T) {
+func TestUnreadableDeliveriesAreNotAttempted(t *testing.T) {
 	t.Parallel()
 	m := newMemory(job(1, 1), job(2, 2))
 	to(m, 1) // and not 2

@@ -69,7 +69,7 @@ func TestTwoThatAreDownAreNoSign(t *testing.T) {
 }
 
 // Attempts end at the same time: the changes to offline and back are reported in order.
-func TestItIsToldInOrder(t *testing.T) {
+func TestChangesAreReportedInOrder(t *testing.T) {
 	t.Parallel()
 	var r *reach
 	var told []bool
@@ -96,7 +96,7 @@ func TestItIsToldInOrder(t *testing.T) {
 }
 
 // Results that say nothing about the network change nothing, and all destinations at one host are one sign.
-func TestWhatIsNoSign(t *testing.T) {
+func TestTextsThatAreNotSigns(t *testing.T) {
 	t.Parallel()
 	r, now := newReach(func(bool, time.Duration) {}), time.Now()
 	for id := range int64(3) {

@@ -11,7 +11,7 @@ import (
 )
 
 // The next state of a delivery, by the kind of its result and its earlier attempts.
-func TestWhatBecomesOfADelivery(t *testing.T) {
+func TestOutcomesOfADelivery(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	half := 0.5
@@ -54,7 +54,7 @@ func TestWhatBecomesOfADelivery(t *testing.T) {
 
 // A probe without a clear result, or that asks for a pause, doesn't change the schedule of its delivery: otherwise the next
 // attempt would come early and use one up.
-func TestAProbeThatIsNoSuccessKeepsTheSchedule(t *testing.T) {
+func TestAFailedProbeKeepsTheSchedule(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	probe := delivery.Job{Attempts: 3, WaitsUntil: now.Add(2 * time.Hour)}

@@ -156,7 +156,7 @@ func TestAnIdleDestinationStaysProven(t *testing.T) {
 }
 
 // An attempt that missed its start time never began, and says nothing of its destination.
-func TestAMissedStartSaysNothingOfItsDestination(t *testing.T) {
+func TestAMissedStartDoesNotCountAgainstItsDestination(t *testing.T) {
 	t.Parallel()
 	d := newDesk(64)
 	d.prove(1, 8)

@@ -50,7 +50,7 @@ func TestWorkflowIDsThatAreNoASCII(t *testing.T) {
 }
 
 // A worker of a task queue such as bücher is found, and gets what is started.
-func TestATaskQueueThatIsNoASCII(t *testing.T) {
+func TestATaskQueueOutsideASCII(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	queue := "bücher-" + uuid.NewString()

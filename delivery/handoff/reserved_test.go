@@ -73,7 +73,7 @@ func forged(t *testing.T) map[string]delivery.Target {
 
 // A delivery to Holdfast's own namespace is rejected, whatever the profile, if it uses a task queue, a type or a workflow ID of
 // Holdfast.
-func TestAHandOffUsesNothingOfHoldfasts(t *testing.T) {
+func TestAHandoffUsesNoReservedNames(t *testing.T) {
 	t.Parallel()
 	b, _ := newGuarded(t)
 	for reason, target := range forged(t) {

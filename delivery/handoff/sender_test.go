@@ -184,7 +184,7 @@ func TestSignalWithStart(t *testing.T) {
 	require.Equal(t, runIDOf(t, r), b.latest(id))
 }
 
-func TestSignalWithStartOfWhatHasEnded(t *testing.T) {
+func TestSignalWithStartOfAClosedRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	id, body := newOrder()
@@ -208,7 +208,7 @@ func TestSignalWithStartOfWhatHasEnded(t *testing.T) {
 }
 
 // What the server takes as a search attribute is decided by how it is registered, so that text can be a time.
-func TestWhatAWorkflowIsShownWith(t *testing.T) {
+func TestWorkflowsHaveASummary(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	id, body := newOrder()
@@ -237,7 +237,7 @@ func TestWhatAWorkflowIsShownWith(t *testing.T) {
 }
 
 // What an event does not give is final, and named without anything of the event.
-func TestWhatCannotBeMade(t *testing.T) {
+func TestBuildFailures(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for name, c := range map[string]struct {
@@ -300,7 +300,7 @@ func TestLargeInputsAreReferences(t *testing.T) {
 }
 
 // The trace of an event goes on into the workflow, where the tracing interceptor of any SDK finds it.
-func TestTraceGoesOn(t *testing.T) {
+func TestTheTraceContinues(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	id, body := newOrder()

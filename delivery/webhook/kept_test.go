@@ -125,7 +125,7 @@ func TestAKeptConnectionThatTheEndpointIsClosing(t *testing.T) {
 }
 
 // It is sent a second time only if nothing was answered, and never a third time. A new connection that fails is the endpoint's failure.
-func TestWhatIsNotSentAgain(t *testing.T) {
+func TestRequestsThatAreNotSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fall

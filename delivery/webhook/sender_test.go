@@ -78,7 +78,7 @@ func TestReceiversByTheBook(t *testing.T) {
 }
 
 // The endpoint gets the ID of an earlier event that the event may repeat; without one, the header is missing.
-func TestAReceiverLearnsOfAPossibleDuplicate(t *testing.T) {
+func TestADeliveryNamesAPossibleDuplicate(t *testing.T) {
 	t.Parallel()
 	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)
@@ -283,7 +283,7 @@ func TestAnswersHaveAClass(t *testing.T) {
 }
 
 // A configuration error blocks the destination, and no request is sent.
-func TestWhatIsMisconfigured(t *testing.T) {
+func TestMisconfiguredDestinations(t *testing.T) {
 	t.Parallel()
 	endpoint := newEndpoint(t, nil)
 	s := newTestSender(t)

@@ -167,7 +167,7 @@ func retry(limit time.Duration, try func() error) error {
 }
 
 // After a cut, what was synced is still there, what wasn't isn't, and nothing can be written until the power is back.
-func TestAPoweredDiskForgetsWhatWasNotSynced(t *testing.T) {
+func TestADiskForgetsUnsyncedWrites(t *testing.T) {
 	requirePower(t)
 	dir := t.TempDir()
 	over := filepath.Join(dir, "mounted")

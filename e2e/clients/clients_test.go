@@ -14,7 +14,7 @@ import (
 
 // What the provider's own library signs gets in with the bytes that it has signed, and `explain` foretells it. Nothing gets in
 // that was changed, signed with another secret, signed long ago where the time is signed, or not signed.
-func TestWhatALibrarySignsGetsIn(t *testing.T) {
+func TestLibrarySignaturesAreAccepted(t *testing.T) {
 	t.Parallel()
 	for _, l := range libraries(t).library {
 		if !l.Signs {
@@ -40,7 +40,7 @@ func TestWhatALibrarySignsGetsIn(t *testing.T) {
 }
 
 // What `holdfast send` signs the provider's own library takes, and nothing that was changed since.
-func TestALibraryTakesWhatHoldfastSigns(t *testing.T) {
+func TestLibrariesVerifyHoldfastsSignatures(t *testing.T) {
 	t.Parallel()
 	for _, l := range libraries(t).library {
 		if !l.Verifies {

@@ -11,7 +11,7 @@ import (
 )
 
 // Deliveries waiting for a paused destination are canceled from its page, and by the command; the next event still waits.
-func TestWaitingDeliveriesAreCanceledTogether(t *testing.T) {
+func TestPendingDeliveriesAreCanceledTogether(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	holdfast.run(t, "destination", "pause", r.name)

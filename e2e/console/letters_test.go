@@ -134,7 +134,7 @@ func TestADiscardNeedsAReason(t *testing.T) {
 }
 
 // Actions apply exactly to the selected rows.
-func TestWhatIsSelectedIsWhatIsDone(t *testing.T) {
+func TestActionsApplyToTheSelection(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("selected")
 	ids := bury(t, kind, 3)

@@ -8,7 +8,7 @@ import (
 	"holdfast/operator/access"
 )
 
-func TestNowSaysWhetherItIsWell(t *testing.T) {
+func TestNowShowsTheHealth(t *testing.T) {
 	t.Parallel()
 	holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")
 	b := newBrowser(t).as(access.RoleViewer)

@@ -10,7 +10,7 @@ import (
 	"holdfast/operator/access"
 )
 
-func TestSomebodyLogsInAndOut(t *testing.T) {
+func TestAUserLogsInAndOut(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
 	require.Equal(t, 200, b.open("/"))
@@ -33,7 +33,7 @@ func TestSomebodyLogsInAndOut(t *testing.T) {
 	require.Equal(t, "/console/events?provider=stripe", b.path(), "one goes on where one was")
 }
 
-func TestWhatIsNotThereIsAPage(t *testing.T) {
+func TestMissingThingsHaveAPage(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t).as(access.RoleViewer)
 	for path, status := range map[string]int{

@@ -14,7 +14,7 @@ func number(id int64) string { return strconv.FormatInt(id, 10) }
 
 // A form sent twice, by a double click or a reload, is done once or refused with a reason; it never fails or does something
 // else.
-func TestWhatIsSentTwiceIsDoneOnce(t *testing.T) {
+func TestAFormSentTwiceActsOnce(t *testing.T) {
 	t.Parallel()
 	kind := uniqueID("twice")
 	ids := bury(t, kind, 4)

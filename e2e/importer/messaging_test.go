@@ -86,7 +86,7 @@ func chat(t *testing.T, name string) []byte { t.Helper(); return fixture(t, "mes
 //   - a redelivery by Evolution is a duplicate, or rescues a failed event, whether its key is in the body or the body is its
 //     key
 //   - failed events are delivered once, and the file then changes nothing
-func TestTheWhatsAppFleetMovesIn(t *testing.T) {
+func TestTheWhatsAppFleetIsImported(t *testing.T) {
 	t.Parallel()
 	old := &fleet{oldSystem: newOldPostgres(t, "messaging"), now: time.Now().UTC()}
 	old.fill(t)

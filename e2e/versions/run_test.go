@@ -25,7 +25,7 @@ var chosen = []struct{ name, shows string }{
 	{"TestDeliveriesAreOperated", "deliveries are sent, retried and stopped"},
 	{"TestThePreviousReleaseIsUpgraded", "tables of the previous release are upgraded, a dead letter is replayed, `doctor` passes"},
 	{"TestThePreviousReleaseWorksBesideTheNewSchema", "processes of both releases work on the new tables"},
-	{"TestTheDoctorFindsWhatIsWrong", "`doctor` passes, and finds faults"},
+	{"TestTheDoctorFindsFaults", "`doctor` passes, and finds faults"},
 	{"TestAChangedWorkflowRollsOutUnderLoad", "worker versioning: canary, rollout, rollback"},
 }
 

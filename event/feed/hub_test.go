@@ -126,7 +126,7 @@ func numbers(from, to, step int) (ids []string) {
 }
 
 // A follower from a position gets the existing changes and then the new ones, each once and in order.
-func TestAFollowerGetsWhatWasThereAndWhatComes(t *testing.T) {
+func TestAFollowerGetsPastAndFutureChanges(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
 	b.write(2000)
@@ -142,7 +142,7 @@ func TestAFollowerGetsWhatWasThereAndWhatComes(t *testing.T) {
 }
 
 // A slow follower skips changes and gets their number; the others get everything.
-func TestWhoIsSlowSkipsAndHarmsNobody(t *testing.T) {
+func TestASlowReaderSkipsAndHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
 	h := feed.NewHub(b, 0)
@@ -171,7 +171,7 @@ func TestWhoIsSlowSkipsAndHarmsNobody(t *testing.T) {
 	require.Zero(t, skipped)
 }
 
-func TestNothingIsReadWhileNobodyListens(t *testing.T) {
+func TestNothingIsReadWithoutListeners(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
 	h := feed.NewHub(b, 2)
@@ -239,7 +239,7 @@ func TestCursorsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 // A follower that has read its state again continues at the new position immediately, however many do so.
-func TestFollowersBeginAnewAfterALostPlace(t *testing.T) {
+func TestFollowersStartOverAfterALostCursor(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
 	h := feed.NewHub(b, 0)
@@ -262,7 +262,7 @@ func TestFollowersBeginAnewAfterALostPlace(t *testing.T) {
 }
 
 // A follower that starts again before the hub has noticed the reset isn't ended with those at the old position.
-func TestWhoBeginsAnewIsNotLost(t *testing.T) {
+func TestAReaderThatStartsOverMissesNothing(t *testing.T) {
 	t.Parallel()
 	b := &book{epoch: 1}
 	h := feed.NewHub(b, 0)

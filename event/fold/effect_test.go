@@ -39,7 +39,7 @@ func told(e fold.Effect) string {
 	return strings.Join(parts, ", ")
 }
 
-func TestEffectsAreWhatChangesHaveMade(t *testing.T) {
+func TestEffectsMatchTheirChanges(t *testing.T) {
 	t.Parallel()
 	changes := []string{
 		`snapshot {"n":1.10,"name":"Ada"}`, `patch {"n":1.10,"deep":{"a":1,"b":2}}`, `patch {}`, `patch {"deep":{"a":12345678901234567890}}`,
@@ -71,7 +71,7 @@ func TestEffectsOfAnUnknownState(t *testing.T) {
 }
 
 // A change that can't be applied is an error, and no effect.
-func TestEffectsOfAStateThatIsNone(t *testing.T) {
+func TestEffectsOfAnInvalidState(t *testing.T) {
 	t.Parallel()
 	for _, known := range []bool{true, false} {
 		_, err := fold.Effects(event.Entity{State: json.RawMessage(`{}`)}, known, timeline(`snapshot {"a":1}`, `patch [`))

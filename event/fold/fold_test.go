@@ -79,7 +79,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-func TestAFoldRefusesWhatIsNoState(t *testing.T) {
+func TestAFoldRefusesAnInvalidState(t *testing.T) {
 	t.Parallel()
 	for _, c := range []event.Change{
 		change(event.OpPatch, `{`), change(event.OpPatch, `{} {}`), change(event.OpPatch, `nope`),

@@ -10,7 +10,7 @@ import (
 )
 
 // What is kept for a time may go once it is older, and what is kept for ever never. Keys have an end of their own, and an hour more.
-func TestWhatIsKeptForever(t *testing.T) {
+func TestDataWithoutRetention(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	times := retention.Times{retention.Events: 48 * time.Hour}

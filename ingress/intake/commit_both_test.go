@@ -95,7 +95,7 @@ func TestAnEndedRunNeedsNoCopy(t *testing.T) {
 }
 
 // An event that Temporal can never accept becomes a dead letter, as otherwise.
-func TestBothStoresLetTheDrainBuryWhatTemporalNeverAccepts(t *testing.T) {
+func TestTheDrainMakesADeadLetterOfAnUnstartableEvent(t *testing.T) {
 	t.Parallel()
 	c, table := newBoth(t)
 	c.temporal.before = func(event.Receipt) error { return runs.ErrTooLarge }
@@ -107,7 +107,7 @@ func TestBothStoresLetTheDrainBuryWhatTemporalNeverAccepts(t *testing.T) {
 
 // The drain starts the event of a copy whose run Temporal has lost. The copy stays until the event is stored, and goes once its
 // run has ended.
-func TestACopyStartsWhatTemporalHasLost(t *testing.T) {
+func TestACopyStartsALostRunAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, table := newBoth(t)

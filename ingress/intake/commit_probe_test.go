@@ -16,7 +16,7 @@ import (
 
 // A store's health is that of its last event. Without a recent one it is tried, at most once in five seconds and once at a time,
 // however often it is asked for.
-func TestHealthIsThatOfTheLastCommit(t *testing.T) {
+func TestHealthFollowsTheLastCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var tries atomic.Int32

@@ -135,7 +135,7 @@ func TestASlowTemporalAcceptsWhileTheInboxFails(t *testing.T) {
 }
 
 // Both stores are down: after a few requests the answer comes immediately.
-func TestBothStoresDownAreToldAtOnce(t *testing.T) {
+func TestBothStoresDownAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -213,7 +213,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 }
 
 // An event that Temporal refuses permanently goes to the inbox, and Temporal doesn't count as down.
-func TestWhatTemporalRefusesIsSpooled(t *testing.T) {
+func TestEventsThatTemporalRefusesAreSpooled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommitter(t, newFakeInbox())
@@ -244,7 +244,7 @@ func TestADuplicateOfAWaitingEvent(t *testing.T) {
 }
 
 // The drain polls immediately after Temporal has refused an event, but not after an event that came while Temporal is down.
-func TestWhatIsSpooledWakesTheDrainUnlessTemporalIsDown(t *testing.T) {
+func TestSpooledEventsWakeTheDrainUnlessTemporalIsDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCommitter(t, newFakeInbox())
@@ -390,7 +390,7 @@ func TestADuplicateOfASpooledEventNamesNone(t *testing.T) {
 
 // A start is late while Temporal counts as down, and no inbox is left: the request stops waiting. Until both are so, it waits
 // for the start.
-func TestOnlyALateStartOfATemporalThatIsDownIsGivenUp(t *testing.T) {
+func TestOnlyASlowStartOfAnUnavailableTemporalIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		up, down := NewBreaker(2*tripAfter), NewBreaker(2*tripAfter)

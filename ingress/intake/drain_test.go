@@ -142,7 +142,7 @@ func newRefusing(keys ...string) *refusing {
 // Temporal refuses one event repeatedly:
 //   - if it accepts others meanwhile, that one becomes a dead letter after a minute
 //   - if it accepts none, the event waits: the setup may be at fault
-func TestDrainBuriesWhatTemporalRefuses(t *testing.T) {
+func TestDrainMakesADeadLetterOfARefusedEvent(t *testing.T) {
 	t.Parallel()
 	for _, takesOthers := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestDrainBuriesAnEventWhoseIDIsTaken(t *testing.T) {
 // Temporal accepts events, then refuses all of them because a search attribute is missing, and accepts them again after the
 // fix; some events have waited for long already for another reason:
 //   - none becomes a dead letter, and operators get a report
-func TestAFaultOfTheSetupBuriesNothing(t *testing.T) {
+func TestAWrongSetupMakesNoDeadLetters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal, told := newFakeInbox(), newRefusing(), &toldErrors{}
@@ -263,7 +263,7 @@ func (e *toldErrors) count(code string) (n int) {
 }
 
 // An event larger than Temporal's message limit is itself at fault, whatever Temporal does.
-func TestDrainBuriesWhatIsTooLargeAtOnce(t *testing.T) {
+func TestDrainMakesADeadLetterOfATooLargeEvent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table, temporal := newFakeInbox(), newFakeStarter()
@@ -297,7 +297,7 @@ func TestDrainYieldsToLiveEvents(t *testing.T) {
 }
 
 // The longer events wait, the more of them start alongside live ones, up to a quarter; never more while Temporal is down.
-func TestDrainTakesMoreTheLongerEventsWait(t *testing.T) {
+func TestDrainStartsMoreAsEventsAge(t *testing.T) {
 	t.Parallel()
 	breaker := NewBreaker(32)
 	var permits []*permit

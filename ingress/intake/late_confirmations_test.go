@@ -100,7 +100,7 @@ func (f failingInbox) SpoolLate(context.Context, event.Receipt, []byte, bool, ti
 }
 
 // The inbox has refused an event whose start is confirmed late: there is nothing to remove.
-func TestWhatTheInboxHasNotStoredIsNotRemoved(t *testing.T) {
+func TestUnstoredEventsAreNotRemovedFromTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := failingInbox{newFakeInbox()}

@@ -81,7 +81,7 @@ func TestBreachesOfTheTableAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatTheTableAllowsIsNoBreach(t *testing.T) {
+func TestAllowedImportsAreNoBreach(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, Check([]Package{
 		{Path: "event", Imports: []string{"time"}, TestImports: []string{"pgregory.net/rapid", "holdfast/event"}},
@@ -95,7 +95,7 @@ func TestWhatTheTableAllowsIsNoBreach(t *testing.T) {
 	}, Table))
 }
 
-func TestDirectionsThatNobodyGoesAreFound(t *testing.T) {
+func TestUnusedDirectionsAreFound(t *testing.T) {
 	t.Parallel()
 	table := []Rule{{Package: "a", Ours: []string{"b", "c", anything}}, {Package: "b"}, {Package: "gone"}}
 	packages := []Package{{Path: "a", Imports: []string{"holdfast/b"}}, {Path: "b"}}

@@ -57,7 +57,7 @@ func counting(ends error) Runs[step] {
 }
 
 // A started operation is printed first, watched to its end, and reported with its final error.
-func TestWhatWasStartedIsFollowed(t *testing.T) {
+func TestStartedOperationsAreFollowed(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("some have failed")
 	for name, test := range map[string]struct {
@@ -94,7 +94,7 @@ func TestWhatWasStartedIsFollowed(t *testing.T) {
 }
 
 // Showing a plan starts nothing; without --yes and a terminal nothing is confirmed; and JSON shows only the result.
-func TestWhatIsAgreedTo(t *testing.T) {
+func TestConfirmedPlans(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		flags []string

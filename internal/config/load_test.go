@@ -128,7 +128,7 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 	}
 }
 
-func TestTelemetryIsExportedOnlyWhereSomebodyAskedForIt(t *testing.T) {
+func TestTelemetryIsExportedOnlyIfConfigured(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		environ         []string

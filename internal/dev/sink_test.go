@@ -17,7 +17,7 @@ import (
 
 // A signed delivery is accepted within its time window; a changed body is refused, as is one outside the window. The last ones
 // are shown, up to the maximum.
-func TestTheSinkTakesWhatIsSigned(t *testing.T) {
+func TestTheSinkAcceptsSignedRequests(t *testing.T) {
 	t.Parallel()
 	const secret, id, signed = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`
 	s, err := newSink(secret)

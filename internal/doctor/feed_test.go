@@ -10,7 +10,7 @@ import (
 )
 
 // If the feed is blocked, the doctor names the process that blocks it, and what to do.
-func TestWhoHoldsTheFeedBackIsNamed(t *testing.T) {
+func TestTheFeedsBlockerIsNamed(t *testing.T) {
 	t.Parallel()
 	blockers := []feed.Blocker{
 		{PID: 4711, Database: "holdfast", Role: "ada", Application: "psql", Since: time.Unix(1_760_000_000, 0)},

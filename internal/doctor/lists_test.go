@@ -12,7 +12,7 @@ import (
 
 // A list warns for a day about events that never arrived, also if the provider may still deliver them. A time of which nothing
 // can be known is a failure for as long as it is read, and a paused recovery comes with how to resume it.
-func TestWhatTheDoctorSaysOfAList(t *testing.T) {
+func TestTheDoctorDescribesAList(t *testing.T) {
 	t.Parallel()
 	gap := func(id string, ago time.Duration, change func(*operation.Recovery)) operation.Recovery {
 		r := operation.Recovery{

@@ -33,7 +33,7 @@ func read(t *testing.T, path string) ledger.Ledger {
 	return l
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenValuesAreReadBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	w := open(t, path, "r1")
 	require.NoError(t, w.Sending(1, noon, ledger.KindEvent, []ledger.Event{stripe("evt_1")}))
@@ -81,7 +81,7 @@ func TestASenderThatIsKilled(t *testing.T) {
 	require.Len(t, l.Entries, 1)
 }
 
-func TestWhatIsNoLedger(t *testing.T) {
+func TestFilesThatAreNotLedgers(t *testing.T) {
 	const run, sent = `{"run":"r"}` + "\n", `{"seq":1,"at":"2025-11-21T12:00:00Z","kind":"event","provider":"p","key":"k","sha256":"`
 	sum := strings.Repeat("ab", 32)
 	for text, wanted := range map[string]string{

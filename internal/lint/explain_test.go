@@ -40,7 +40,7 @@ func TestExplainBatch(t *testing.T) {
 }
 
 // Each rule for entities says why it gave nothing, without values of the event.
-func TestExplainNamesWhatEachRuleGave(t *testing.T) {
+func TestExplainShowsEachRulesResult(t *testing.T) {
 	t.Parallel()
 	const rules = `
 entities:

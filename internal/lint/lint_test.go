@@ -250,7 +250,7 @@ func TestPageNamesRules(t *testing.T) {
 }
 
 // A sample that no scheme can sign couldn't be sent by its sender either.
-func TestLintOfWhatCannotBeSigned(t *testing.T) {
+func TestLintOfAnUnsignableSample(t *testing.T) {
 	t.Parallel()
 	const unsendable = `
 name: acme

@@ -41,7 +41,7 @@ func TestPastedRequestsAreRead(t *testing.T) {
 	require.Equal(t, []string{"Basic Z2F0ZXdheTpwYXNz"}, form.Header["authorization"])
 }
 
-func TestWhatCannotBeReadSaysWhy(t *testing.T) {
+func TestUnreadableEventsSayWhy(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]string{
 		" \n": "there is nothing in it", "hello": "its headers can't be read", "curl 'x": "is not closed",

@@ -85,7 +85,7 @@ func TestALongMessageIsCut(t *testing.T) {
 	require.True(t, strings.HasSuffix(text, "ä…"))
 }
 
-func TestWithoutChannelsNobodyIsTold(t *testing.T) {
+func TestWithoutChannelsNothingIsSent(t *testing.T) {
 	t.Parallel()
 	var none *Notifier
 	accepted, err := none.Send(t.Context(), "hello")
@@ -94,7 +94,7 @@ func TestWithoutChannelsNobodyIsTold(t *testing.T) {
 }
 
 // An outage is reported once it has lasted, again after a while, and at its end; a flapping store isn't reported each time.
-func TestOutagesAreToldInMeasure(t *testing.T) {
+func TestOutagesAreReportedAtIntervals(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	var o outage

@@ -45,7 +45,7 @@ func encode(t testing.TB, c *payloadcodec.Codec, p *commonpb.Payload) *commonpb.
 // Encryption round-trips a payload with its metadata and reveals nothing:
 //   - equal payloads have different ciphertexts
 //   - the given payload isn't changed
-func TestWhatIsEncryptedComesBack(t *testing.T) {
+func TestEncryptedPayloadsAreDecrypted(t *testing.T) {
 	t.Parallel()
 	c := codec(newKey(t, "2026"))
 	for _, data := range []string{"", "{}", "\x00\xff CANARY", strings.Repeat("CANARY", 200_000)} {
@@ -166,7 +166,7 @@ func TestFailuresAreEncrypted(t *testing.T) {
 }
 
 // The JSON format is that of Temporal's own remote codec.
-func TestJSONIsThatOfTemporal(t *testing.T) {
+func TestJSONMatchesTemporal(t *testing.T) {
 	t.Parallel()
 	c := codec(newKey(t, "k"))
 	text := `{"payloads":[{"metadata":{"encoding":"anNvbi9wbGFpbg=="},"data":"e30="}]}`

@@ -9,7 +9,7 @@ import (
 )
 
 // Sealed data can be opened with the same key, even next to a newer one, and with no other.
-func TestWhatIsSealedIsOpenedWithItsKey(t *testing.T) {
+func TestSealedValuesNeedTheirKey(t *testing.T) {
 	t.Parallel()
 	old, newer := newKey(t, "old"), newKey(t, "newer")
 	sealed, err := codec(old).Seal([]byte("whsec_CANARY"))

@@ -36,7 +36,7 @@ func TestSpansOfStatementsCarryNoValues(t *testing.T) {
 	require.Contains(t, fmt.Sprintf("%+v", query.Attributes), "insert into events")
 }
 
-func TestOtherErrorsStayWhatTheyAre(t *testing.T) {
+func TestOtherErrorsDoNotChange(t *testing.T) {
 	t.Parallel()
 	require.ErrorIs(t, withoutValues(fmt.Errorf("query: %w", pgx.ErrNoRows)), pgx.ErrNoRows)
 	require.NoError(t, withoutValues(nil))

@@ -26,7 +26,7 @@ var (
 )
 
 // Every instrument, log line and log field, in whatever package, is documented.
-func TestWhateverIsToldIsDocumented(t *testing.T) {
+func TestMetricsAndLogsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)

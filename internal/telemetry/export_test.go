@@ -88,7 +88,7 @@ func TestWithoutAnExporterSpansHaveIDsAndRecordNothing(t *testing.T) {
 	require.False(t, span.IsRecording())
 }
 
-func TestBaggageOfAStrangerIsNotTakenUp(t *testing.T) {
+func TestForeignBaggageIsIgnored(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"traceparent", "tracestate"}, telemetry.Propagator().Fields())
 }

@@ -58,7 +58,7 @@ func TestAHistoryKeepsTheLastPoints(t *testing.T) {
 }
 
 // A gauge with NaN, such as a ratio of nothing, doesn't break the response.
-func TestAHistoryHasNoPointForWhatIsNoNumber(t *testing.T) {
+func TestAHistoryHasNoPointForNaN(t *testing.T) {
 	t.Parallel()
 	gather := func() []family { return []family{{Name: "holdfast_a", Series: []series{{Value: value(math.NaN())}}}} }
 	h := newHistory(gather, time.Minute, 3)

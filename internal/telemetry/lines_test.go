@@ -26,7 +26,7 @@ func TestLinesArePassedOnInOrder(t *testing.T) {
 }
 
 // If the log's reader is blocked, writers continue and the loss is counted.
-func TestALogThatNobodyReadsHoldsNothingUp(t *testing.T) {
+func TestAnUnreadLogBlocksNothing(t *testing.T) {
 	reader, writer := io.Pipe()
 	t.Cleanup(func() { _ = reader.Close() })
 	lines := telemetry.NewLines(writer)

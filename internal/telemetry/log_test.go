@@ -87,7 +87,7 @@ type resolves struct{}
 func (resolves) LogValue() slog.Value { return slog.GroupValue(slog.String("password", canary)) }
 
 // Redaction must keep what operators need.
-func TestWhatIsNoSecretStays(t *testing.T) {
+func TestSettingsThatAreNotSecretsStayVisible(t *testing.T) {
 	t.Parallel()
 	log, out := logger()
 	log.Info("event.received",

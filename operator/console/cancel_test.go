@@ -17,7 +17,7 @@ var confirmAction = regexp.MustCompile(`<form class="confirm" method="post" acti
 
 // Pending deliveries are canceled by the filters of the list: the confirmation shows the count, and no more than that are
 // canceled.
-func TestWaitingDeliveriesAreCanceledAsCounted(t *testing.T) {
+func TestPendingDeliveriesAreCanceledAsCounted(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
 	behind.all["crm"] = delivery.Destination{ID: 3, Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}

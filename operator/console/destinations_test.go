@@ -74,7 +74,7 @@ func TestADestinationIsCreated(t *testing.T) {
 }
 
 // Errors are shown next to their fields, and the form keeps its values. Nothing is saved.
-func TestAFormSaysWhatIsWrongNextToTheField(t *testing.T) {
+func TestAFormShowsErrorsNextToTheField(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
 	behind.all["taken"] = delivery.Destination{ID: 5, Name: "taken", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}

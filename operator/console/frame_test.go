@@ -30,7 +30,7 @@ var vendored = map[string]string{
 	"hx-sse.min.js": "18ef2761356ec1fe0bb6d92612315b37517a7c1e9856b661c5ae81fef239d103",
 }
 
-func TestVendoredScriptsAreThoseThatWerePublished(t *testing.T) {
+func TestVendoredScriptsMatchTheirReleases(t *testing.T) {
 	t.Parallel()
 	for name, wanted := range vendored {
 		content, err := os.ReadFile("frame/assets/" + name)
@@ -323,7 +323,7 @@ func TestAPrefixIsInEveryAddress(t *testing.T) {
 
 var addresses = regexp.MustCompile(`(?:href|src|action|hx-sse:connect)="([^"]*)"`)
 
-func TestPagesAreForNobodyElseToKeep(t *testing.T) {
+func TestPagesAreNotCached(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", false)
 	v := newVisitor(t)

@@ -50,7 +50,7 @@ func TestACauseLeadsToItsDeadLetters(t *testing.T) {
 }
 
 // The page of a replay names the destinations that its deliveries wait for.
-func TestAReplayNamesWhatBlocksIt(t *testing.T) {
+func TestAReplayNamesItsBlockers(t *testing.T) {
 	t.Parallel()
 	view := frame.View{
 		Page:   frame.Page{Data: ofReplay(operation.Replay{Base: operation.Base{State: operation.Running}, BlockedBy: []string{"crm"}})},

@@ -83,7 +83,7 @@ func TestNoInputBreaksAForm(t *testing.T) {
 }
 
 // Fields that a form leaves out keep their values, as do fields that no form shows.
-func TestWhatAFormLeavesOutStays(t *testing.T) {
+func TestFieldsOutsideAFormDoNotChange(t *testing.T) {
 	t.Parallel()
 	behind := newDestinations()
 	jitter := 0.2

@@ -61,7 +61,7 @@ func TestNoLinkRunsAScript(t *testing.T) {
 }
 
 // A viewer gets no links to pages that refuse viewers, such as a rebuild's diff or a form to repeat it.
-func TestAnOperationLeadsNobodyWhereTheyMayNotGo(t *testing.T) {
+func TestAnOperationLinksOnlyToAllowedPages(t *testing.T) {
 	t.Parallel()
 	c := New(Options{API: &api.API{Rebuilds: &launch.Rebuilds{}}})
 	c.Site()

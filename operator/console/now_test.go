@@ -42,7 +42,7 @@ func TestAFindingLeadsToItsPage(t *testing.T) {
 }
 
 // Users and proxies append a slash.
-func TestASlashAtTheEndIsNoOtherPage(t *testing.T) {
+func TestATrailingSlashIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := start(t, "/tools", true)
 	v := newVisitor(t)
@@ -62,7 +62,7 @@ func TestASlashAtTheEndIsNoOtherPage(t *testing.T) {
 }
 
 // API clients and browsers get different error responses.
-func TestAPageThatIsNotThereSaysSoToPeople(t *testing.T) {
+func TestAMissingPageIsExplained(t *testing.T) {
 	t.Parallel()
 	res, page := newVisitor(t).get(start(t, "", false).url + "/console/nothing")
 	require.Equal(t, 404, res.StatusCode)

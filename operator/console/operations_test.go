@@ -12,7 +12,7 @@ import (
 )
 
 // A resend may span years, which are many nanoseconds.
-func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
+func TestALongResendKeepsItsProgress(t *testing.T) {
 	t.Parallel()
 	since := time.Date(2006, 1, 1, 0, 0, 0, 0, time.UTC)
 	until := since.AddDate(20, 0, 0)
@@ -26,7 +26,7 @@ func TestAResendOfYearsIsAsFarAsItHasCome(t *testing.T) {
 }
 
 // The next rebuild replaces a rebuild's diff, and the page says so.
-func TestADifferenceThatIsGone(t *testing.T) {
+func TestADifferenceThatDisappeared(t *testing.T) {
 	t.Parallel()
 	v := frame.View{Page: frame.Page{Data: diffPage{ID: "20261123-070000-abcd", Gone: true}}}
 	drawn, err := New(Options{API: &api.API{}}).Fragment("diff", "layout.html", v)

@@ -21,7 +21,7 @@ import (
 )
 
 // A destination's error is shown with its state: at the end of the row, a narrow window hides it.
-func TestTheTroubleOfAReceiverStandsBesideItsState(t *testing.T) {
+func TestADestinationShowsItsFailureNextToItsState(t *testing.T) {
 	t.Parallel()
 	since := time.Now()
 	row := destinationRow{DestinationView: deliveryapi.DestinationView{

@@ -99,7 +99,7 @@ func TestWhoIsLoggedInStaysWhileTheDatabaseIsAway(t *testing.T) {
 }
 
 // An attacker behind a shared address doesn't block the login page for others.
-func TestWhoComesFromWhereOthersGuessMayLogIn(t *testing.T) {
+func TestALockedOutAddressMayUseACorrectToken(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
 	for range 11 {
@@ -116,7 +116,7 @@ func TestWhoComesFromWhereOthersGuessMayLogIn(t *testing.T) {
 }
 
 // For failed logins, the audit log gets at most one row per minute, and none of the submitted tokens.
-func TestRefusedLoginsAreToldOfOnceAMinute(t *testing.T) {
+func TestRefusedLoginsAreReportedOnceAMinute(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
 	for range 8 {
@@ -131,7 +131,7 @@ func TestRefusedLoginsAreToldOfOnceAMinute(t *testing.T) {
 }
 
 // A proxy that asks for a password passes it on with each request.
-func TestAPasswordForAProxyIsNoWrongToken(t *testing.T) {
+func TestAProxyPasswordIsNotAWrongToken(t *testing.T) {
 	t.Parallel()
 	s := start(t, "", true)
 	v := newVisitor(t)

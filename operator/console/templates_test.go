@@ -20,7 +20,7 @@ type shown[T any] struct {
 }
 
 // Every field and method that a template reads exists: the compiler doesn't check those.
-func TestTemplatesReadWhatIsThere(t *testing.T) {
+func TestTemplatesReadExistingFields(t *testing.T) {
 	t.Parallel()
 	pages := New(Options{API: &api.API{}}).Templates()
 	for name, view := range map[string]any{

@@ -85,7 +85,7 @@ func TestASlowPanic(t *testing.T) {
 }
 
 // The work ends when the client disconnects.
-func TestASlowResponseThatNobodyReads(t *testing.T) {
+func TestAnUnreadSlowResponse(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
 	url := serveSlowly(t, func(ctx context.Context) (map[string]int, error) {

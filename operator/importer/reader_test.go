@@ -76,7 +76,7 @@ func TestKeysAreFoundInBodies(t *testing.T) {
 
 // An event keeps its times, its attempts and the parts of the request that its definition reads, and gets an ID derived from
 // its content.
-func TestEventsKeepWhatTheyWere(t *testing.T) {
+func TestEventsKeepTheirFields(t *testing.T) {
 	t.Parallel()
 	line := `{"record":"event","provider":"rentprog","received_at":"2025-11-20 10:00:00.5+02","occurred_at":1763620000,"attempts":3,` +
 		`"headers":{"X-Webhook-Id":["w_1"],"authorization":"secret"},"body":"{\"event\":\"car_update\",\"payload\":\"{\\\"id\\\"=>1}\"}"}`
@@ -204,7 +204,7 @@ func TestCSV(t *testing.T) {
 
 // A jsonb column keeps no bytes: it has its own white space, field order and number format. If a definition hashes values, the
 // key found in it equals the one that the ingress found in the bytes.
-func TestAKeyIsFoundInWhatJSONBHasKept(t *testing.T) {
+func TestAKeyIsFoundInJSONB(t *testing.T) {
 	t.Parallel()
 	for provider, bodies := range map[string][2]string{
 		"rentprog": {`{"payload":"{\"id\"=\u003e1, \"note\"=\u003e\"\\n\"}", "event":"car_update"}`,

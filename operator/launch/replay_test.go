@@ -63,7 +63,7 @@ func (d *desk) Release(_ context.Context, owner string, ids ...int64) error {
 //   - started: the run is kept
 //   - its event has an open run already: it stays with that run, and the replay is refused
 //   - its latest run has succeeded, a run is in the way, or Temporal is away: it waits again
-func TestWhatBecomesOfAReplay(t *testing.T) {
+func TestOutcomesOfAReplay(t *testing.T) {
 	t.Parallel()
 	away := errors.New("unavailable")
 	for name, c := range map[string]struct {

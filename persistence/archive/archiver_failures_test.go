@@ -18,7 +18,7 @@ import (
 
 // An archiver that is configured with another archive drops no file from the list. Expunged events are removed once an archiver uses
 // the right one.
-func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
+func TestAMissingArchiveFileIsNotForgotten(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	archiver := &archive.Archiver{Store: aged{store.Upkeep}, Bucket: bucket}
 	for n := range 3 {
@@ -45,7 +45,7 @@ func TestAFileThatIsElsewhereIsNotForgotten(t *testing.T) {
 //   - nothing is purged or written, no file is dropped, and the check of doctor reports it
 //   - once it is mounted the purge goes on
 //   - another folder becomes the archive once an operator has marked it
-func TestAFolderThatIsNotMountedIsNoArchive(t *testing.T) {
+func TestAnUnmountedFolderIsNotAnArchive(t *testing.T) {
 	store, root := open(t), filepath.Join(t.TempDir(), "archive")
 	bucket, err := archive.Open("file://" + root)
 	require.NoError(t, err)

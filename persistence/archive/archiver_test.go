@@ -33,7 +33,7 @@ func readAll(t *testing.T, in io.Reader) string {
 //   - bytes that are no text
 //   - keys: a redelivery is a duplicate
 //   - once: the same archive imported again changes nothing
-func TestWhatAPurgeRemovesComesBack(t *testing.T) {
+func TestPurgedEventsAreRestored(t *testing.T) {
 	for name, bucket := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
 			old, archiver := open(t), &archive.Archiver{Bucket: bucket}
@@ -213,7 +213,7 @@ func eventsOf(t *testing.T, store *persistence.Store) []event.Record {
 
 // What was expunged is not in the archive, whenever that was: before the purge, while it wrote, or long after; also where the file
 // could not be written again at once.
-func TestWhatIsExpungedIsNotInTheArchive(t *testing.T) {
+func TestExpungedEventsAreNotArchived(t *testing.T) {
 	for name, bucket := range buckets(t) {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)

@@ -15,7 +15,7 @@ import (
 )
 
 // An event that is expunged while an import is about to bring its dead letter back stays expunged.
-func TestWhatIsExpungedDuringAnImportDoesNotComeBack(t *testing.T) {
+func TestAnImportDoesNotRestoreExpungedEvents(t *testing.T) {
 	store, bucket := open(t), buckets(t)["folder"]
 	letter := died(t, store, receiptAt(0), bodyOf(0))
 	require.NoError(t, store.DeadLetters.DiscardDeadLetter(t.Context(), letter.ID, by))

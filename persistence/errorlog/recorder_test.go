@@ -77,7 +77,7 @@ func TestAnOutageOfTheLogIsBounded(t *testing.T) {
 	require.Empty(t, r.pending)
 }
 
-func TestAStopWritesWhatIsLeft(t *testing.T) {
+func TestAStopFlushesTheRest(t *testing.T) {
 	t.Parallel()
 	w := &writes{}
 	r := newErrorRecorder(w.write)

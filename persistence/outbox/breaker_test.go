@@ -12,7 +12,7 @@ import (
 
 // How a batch changes a breaker, by how its attempts ended (+ ok, - bad, f final, o ours), with five failures to open it and
 // three probes to close it.
-func TestWhatABatchMakesOfABreaker(t *testing.T) {
+func TestABatchOfOutcomesMovesABreaker(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	l := limits{failures: 5, probes: 3, open: 30 * time.Second}

@@ -12,7 +12,7 @@ import (
 // The outcome of an attempt counts only in the epoch in which it was leased: one that was in flight when the breaker changed
 // neither opens it again nor closes it, and doesn't change since when the destination is failing. A pause that the destination
 // asks for always counts, and so does the response that it is gone.
-func TestAnOutcomeOfAnotherEpochTurnsNothing(t *testing.T) {
+func TestAnOutcomeOfAnotherEpochChangesNothing(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	const isClosed, isOpen, isHalf = delivery.BreakerClosed, delivery.BreakerOpen, delivery.BreakerHalfOpen

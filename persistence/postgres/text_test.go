@@ -10,7 +10,7 @@ import (
 )
 
 // A value that can't be encoded is an error, not an empty list that can't be read as an object later.
-func TestWhatIsNoJSONFailsItsStatement(t *testing.T) {
+func TestInvalidJSONFailsItsStatement(t *testing.T) {
 	t.Parallel()
 	text, err := postgres.JSON{Of: map[string]int{"n": 1}}.Value()
 	require.NoError(t, err)

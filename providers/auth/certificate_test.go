@@ -55,7 +55,7 @@ func TestTheNamesOnACertificateOfSNS(t *testing.T) {
 }
 
 // A fault of the certificate is the reason of the refusal; a failed fetch is not a fault.
-func TestACertificateThatIsNotTheSenders(t *testing.T) {
+func TestAForeignCertificateIsRefused(t *testing.T) {
 	t.Parallel()
 	const topic = "arn:aws:sns:us-west-2:123456789012:Sample"
 	short, err := rsa.GenerateKey(rand.Reader, 1024)

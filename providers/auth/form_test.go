@@ -22,7 +22,7 @@ func refusal(t *testing.T, p *sender, r *Request, now time.Time) *denial.Error {
 }
 
 // Each kind of scheme reports the fault: the part of the request, without any value of it.
-func TestEachKindOfSchemeTellsTheCause(t *testing.T) {
+func TestEachSchemeReportsTheCause(t *testing.T) {
 	t.Parallel()
 	const (
 		stripe   = `hmac: {signed: "{timestamp}.{body}", signature: {header: X-S, grammar: pairs, separator: ",", field: v1}, timestamp: {field: t}}`
@@ -122,7 +122,7 @@ func TestATimeThatIsTooFarAwayIsMeasured(t *testing.T) {
 }
 
 // Proxies reformat bodies. If the signature is valid for the original form, that is recognised.
-func TestABodyThatWasWrittenAnewIsRecognised(t *testing.T) {
+func TestARewrittenBodyIsRecognized(t *testing.T) {
 	t.Parallel()
 	const document = `{"id":"evt_1","type":"ping","name":"Zoë \ud83d\ude00 / \"x\"","n":[1.0,2e5,{}]}`
 	sent := map[string]string{

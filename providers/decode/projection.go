@@ -4,7 +4,7 @@ package decode
 //
 // The ingress reads three or four fields of a body and builds nothing else. Before the acknowledgement that takes half to two
 // thirds of the time for a whole body and less than half of the memory (`BenchmarkEvent` of providers; Stripe, 1 to 256 KiB).
-// The result is the same as without it: TestWhatIsReadIsEnough compares the two.
+// The result is the same as without it: TestReadLimitsSuffice compares the two.
 type Projection map[string]Projection
 
 // Add includes everything at the path.

@@ -31,7 +31,7 @@ func TestRubyNotation(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRubyIsRefused(t *testing.T) {
+func TestInvalidRubyIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{
 		``, `{`, `{"a"=>}`, `{"a"=>1,,}`, `{"a" 1}`, `{"a"=>1} x`, `{"a"=>"x}`, `{"a"=>"\u12"}`, `{"a"=>{"b"=>1}`, `[,]`,

@@ -33,7 +33,7 @@ func TestNestingIsBounded(t *testing.T) {
 }
 
 // A merge key gives fields that the map itself doesn't have, wherever it is written; of several bases, the first one wins.
-func TestMergeKeysFillInWhatIsMissing(t *testing.T) {
+func TestMergeKeysAddMissingFields(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"first":  "a: &base {timeout: 5s, rate: 1}\nb:\n  <<: *base\n  timeout: 30s\n",

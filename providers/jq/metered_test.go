@@ -118,7 +118,7 @@ func TestUnboundedExpressionsAreRefused(t *testing.T) {
 }
 
 // Metering doesn't change the result of an expression.
-func TestMeteredExpressionsGiveWhatJQGives(t *testing.T) {
+func TestMeteredExpressionsMatchJQ(t *testing.T) {
 	t.Parallel()
 	body, err := decode.JSON([]byte(`{"a":[3,1,2,1],"s":"a-b-c","o":{"x":{"y":1,"z":null},"w":[{"id":1},{"id":2,"k":"v"}]},"n":2,"f":1.5,
 		"big":123456789012345678901234567890,"e":[],"t":"2026-01-01T00:00:00Z"}`))

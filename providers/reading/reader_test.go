@@ -18,7 +18,7 @@ import (
 
 // At the ingress, the deadline of an expression is an error of ours, not of the event. Tests of package providers read events of
 // whole definitions.
-func TestADeadlineIsNoFaultOfTheEvent(t *testing.T) {
+func TestADeadlineDoesNotCountAgainstTheEvent(t *testing.T) {
 	t.Parallel()
 	text := "name: acme\ntype: .body.type\nkey: {parts: ['last(repeat(1))'], unsigned: a test}\n"
 	files, err := definition.Collect(fstest.MapFS{"acme.yaml": {Data: []byte(text)}})

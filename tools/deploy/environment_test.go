@@ -130,7 +130,7 @@ var keyPair = sync.OnceValues(func() (certificate, key []byte) {
 })
 
 // The program starts with the environment of every container: each variable is one of its own, and each value one that it takes.
-func TestTheProgramTakesTheEnvironment(t *testing.T) {
+func TestTheProgramAcceptsTheEnvironment(t *testing.T) {
 	t.Parallel()
 	eachPod(t, func(t *testing.T, _ *objects, p pod) {
 		for _, c := range containers(p) {
@@ -148,7 +148,7 @@ func TestTheProgramTakesTheEnvironment(t *testing.T) {
 	})
 }
 
-func TestSecretsReachWhoNeedsThemAndNobodyElse(t *testing.T) {
+func TestSecretsReachOnlyTheirRoles(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
 		"ingress": {"DATABASE_URL", "HOLDFAST_NOTIFY_URLS", "HOLDFAST_OPERATOR_TOKENS", "HOLDFAST_PAYLOAD_KEYS", "HOLDFAST_SECRET_ACME",

@@ -31,7 +31,7 @@ func TestOnlyTheWebhooksAreOpen(t *testing.T) {
 }
 
 // The ways out are those that the program needs: names, its stores at the ports where they are, and the public internet.
-func TestTheWaysOutAreThoseThatAreNeeded(t *testing.T) {
+func TestOnlyNeededEgressIsAllowed(t *testing.T) {
 	t.Parallel()
 	eachCase(t, func(t *testing.T, o *objects) {
 		for _, p := range o.pods(t) {

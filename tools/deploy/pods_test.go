@@ -115,7 +115,7 @@ func TestRolesAreStartedAndProbedAtPortsThatTheyHave(t *testing.T) {
 }
 
 // The ports of the container are those that the program listens on with this environment.
-func TestContainerPortsAreThoseOfTheProgram(t *testing.T) {
+func TestContainerPortsMatchTheProgram(t *testing.T) {
 	t.Parallel()
 	eachPod(t, func(t *testing.T, _ *objects, p pod) {
 		cfg := load(t, p, p.template.Spec.Containers[0])
@@ -178,7 +178,7 @@ func mountPath(t *testing.T, c core.Container, volume string) string {
 }
 
 // Whoever changes the definitions, or what a migration does, gets other objects: nothing has to be restarted by hand.
-func TestNamesChangeWithWhatTheyName(t *testing.T) {
+func TestNamesChangeWithTheirEntities(t *testing.T) {
 	t.Parallel()
 	names := func(values string) (job, definitions string) {
 		o := makeObjects(t, loadChart(t), parseValues(t, values))

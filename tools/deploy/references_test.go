@@ -30,7 +30,7 @@ func operatorPaths(t *testing.T) []string {
 	return paths
 }
 
-func TestNamesAndLabelsAreOnesThatTheClusterTakes(t *testing.T) {
+func TestNamesAndLabelsAreValidInTheCluster(t *testing.T) {
 	t.Parallel()
 	eachCase(t, func(t *testing.T, o *objects) {
 		seen := map[string]bool{}
@@ -177,7 +177,7 @@ func TestTheMonitorFindsTheServiceOfMetrics(t *testing.T) {
 }
 
 // Whatever scales a Deployment finds it, and has it for itself: a chart that says how many there are would fight it.
-func TestWhatScalesHasItsDeploymentForItself(t *testing.T) {
+func TestAScaledDeploymentHasOneController(t *testing.T) {
 	t.Parallel()
 	eachCase(t, func(t *testing.T, o *objects) {
 		scaled := map[string]bool{}

@@ -140,7 +140,7 @@ func TestTriggersAreOnesThatTheScalersTake(t *testing.T) {
 }
 
 // The worker controller names the connection by itself: what the chart would say of it could only contradict.
-func TestAVersionedWorkerTakesItsConnectionFromTheController(t *testing.T) {
+func TestAVersionedWorkerUsesTheControllersConnection(t *testing.T) {
 	t.Parallel()
 	var seen bool
 	for _, p := range of(t, "versioned").pods(t) {

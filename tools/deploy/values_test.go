@@ -186,7 +186,7 @@ func compare(t *testing.T, root, schema, defaults map[string]any, path string) {
 	}
 }
 
-func TestTheQueuesThatCanScaleAreThoseOfTheProgram(t *testing.T) {
+func TestScalableQueuesMatchTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, queue := range workflows.AllQueues() {
 		values := map[string]any{"worker": map[string]any{"keda": map[string]any{"queues": map[string]any{queue: 5}}}}
@@ -219,7 +219,7 @@ func installed(c *chart.Chart, name string, values map[string]any) error {
 }
 
 // Who writes `config:` and nothing below it, as when every line is a comment, means the default: nothing.
-func TestANameWithoutAValueIsNothing(t *testing.T) {
+func TestANameWithoutAValueIsIgnored(t *testing.T) {
 	t.Parallel()
 	var tried int
 	eachEmpty(loadChart(t).Values, nil, func(path []string) {

@@ -46,7 +46,7 @@ func readRules(t *testing.T) (queries []query, recorded map[string]string) {
 }
 
 // Every query of the rules and the dashboards is one, and asks for metrics, labels and values that docs/telemetry.md names.
-func TestQueriesAskForWhatIsDocumented(t *testing.T) {
+func TestQueriesUseDocumentedMetrics(t *testing.T) {
 	t.Parallel()
 	queries, recorded := readRules(t)
 	for _, d := range readDashboards(t) {
@@ -61,7 +61,7 @@ func TestQueriesAskForWhatIsDocumented(t *testing.T) {
 }
 
 // The test above can fail.
-func TestWhatIsNotDocumentedIsFound(t *testing.T) {
+func TestUndocumentedSettingsAreFound(t *testing.T) {
 	t.Parallel()
 	_, recorded := readRules(t)
 	c := checker{metrics: readTelemetry(t), recorded: recorded}

@@ -46,7 +46,7 @@ func TestArtifactsDependOnlyOnTheSources(t *testing.T) {
 }
 
 // The image has the user, the start command and the health check of deploy/Dockerfile, and certificates.
-func TestTheImageIsThatOfTheDockerfile(t *testing.T) {
+func TestTheImageMatchesTheDockerfile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "image.tar")
 	s := source{root: root, revision: "649160d", time: time.Unix(1e9, 0).UTC()}

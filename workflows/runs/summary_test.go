@@ -10,7 +10,7 @@ import (
 )
 
 // Temporal Web renders the summary of a run as Markdown: a type that is made for that stays text.
-func TestASummaryIsNoMarkdown(t *testing.T) {
+func TestASummaryEscapesMarkdown(t *testing.T) {
 	t.Parallel()
 	for eventType, want := range map[string]string{
 		"":                                 "acme (no type)",

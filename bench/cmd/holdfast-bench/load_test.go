@@ -79,7 +79,7 @@ func TestLoadInterrupted(t *testing.T) {
 }
 
 // If more events are accepted than were sent once, the output explains why.
-func TestLoadExplainsWhatIsSpooled(t *testing.T) {
+func TestLoadExplainsSpooledEvents(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	counts := loadgen.Counts{Accepted: 60, Spooled: 21, Duplicates: 19}

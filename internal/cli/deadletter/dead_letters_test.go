@@ -25,7 +25,7 @@ func TestADeadLetterInDoubtIsComparedFirst(t *testing.T) {
 }
 
 // If an operator ended the run, the next step is an operator's decision, not an automatic replay.
-func TestADeadLetterOfAnEndedRunSaysWhoDecides(t *testing.T) {
+func TestADeadLetterOfAnEndedRunNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{event.CodeTerminated, event.CodeCanceled} {
 		next := advice(api.DeadLetterView{ID: 7, State: event.DeadLetterOpen,

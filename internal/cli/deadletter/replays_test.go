@@ -12,7 +12,7 @@ import (
 )
 
 // Every filter is printed: a partial replay must not read like a complete one.
-func TestEveryFilterIsTold(t *testing.T) {
+func TestEveryFilterIsShown(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "all waiting dead letters", filterText(operation.ReplayFilter{}))
 	for i := range reflect.TypeFor[operation.ReplayFilter]().NumField() {

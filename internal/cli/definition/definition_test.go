@@ -153,7 +153,7 @@ func TestLimitsAndReplayAreStated(t *testing.T) {
 }
 
 // A request's path, query, address and time count as on arrival; --sign is for testing only the mapping.
-func TestExplainWhatIsNotInTheBody(t *testing.T) {
+func TestExplainPartsOutsideTheBody(t *testing.T) {
 	const body = `{"event":"car_update","payload":"{\"id\"=>65001}"}`
 	explain := func(args ...string) (string, error) {
 		return run(t, body, append([]string{"provider", "explain", "rentprog", "--file", "-"}, args...)...)
@@ -216,7 +216,7 @@ func TestAPlaceholderDoesNotHideTheSignature(t *testing.T) {
 }
 
 // A definition's list replaces the whole list that it extends: check and show say so without calling it an error.
-func TestWhatIsReplacedIsTold(t *testing.T) {
+func TestReplacedEventsAreReported(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOLDFAST_PROVIDERS_DIR", dir)
 	text := "name: gocardless\nextends: gocardless\nentities:\n  - types: [\"payments.*\"]\n    kind: payment\n    id: .body.links.payment\n"

@@ -25,7 +25,7 @@ func (r remembered) Refusals(provider string) []oversight.ProviderRefusals {
 }
 
 // The command queries the operator port of the receiving process with its token, and prints causes and the last requests.
-func TestRefusalsAreTold(t *testing.T) {
+func TestRefusalsAreReported(t *testing.T) {
 	text, token, err := access.NewToken("ada", access.RoleViewer)
 	require.NoError(t, err)
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

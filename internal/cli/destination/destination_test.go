@@ -9,7 +9,7 @@ import (
 )
 
 // Deliveries that are being retried count as waiting, also for a paused destination.
-func TestWhatIsRetriedWaits(t *testing.T) {
+func TestRetriesWait(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "0 deliveries waiting", waits(delivery.Condition{}))
 	require.Equal(t, "1 delivery waiting", waits(delivery.Condition{Retrying: 1}))

@@ -172,7 +172,7 @@ func lines(all ...[]string) (joined []string) {
 
 // A listener resumes from its last event when the stream ends, from the gap when events were skipped, and from now when the feed
 // was reset.
-func TestAListenerGoesOnFromWhereItWas(t *testing.T) {
+func TestAListenerContinuesAfterALostConnection(t *testing.T) {
 	t.Parallel()
 	h := newHoldfast(t,
 		lines([]string{"retry: 1000", ":", ""}, processed("p1", "a"), []string{"id: p2", ":", ""}),
@@ -205,7 +205,7 @@ func TestAListenerGoesOnFromWhereItWas(t *testing.T) {
 }
 
 // An event that fails before it is processed is forwarded too, and only once, even if it is replayed later.
-func TestAListenerForwardsWhatHasDied(t *testing.T) {
+func TestAListenerForwardsDeadEvents(t *testing.T) {
 	t.Parallel()
 	died := func(place, id, action, more string) []string {
 		return []string{"id: " + place, `data: {"subject":"dead_letter","action":"` + action + `","provider":"acme","id":"7","event_id":"` + id + `"` + more + `}`, ""}
