@@ -267,7 +267,7 @@ func TestDependenciesWaitForTheRightThing(t *testing.T) {
 	})
 }
 
-// The environment of each role is one that the program starts with, and its grace fits into that of the container.
+// The program starts with each role's environment, and its grace fits into the container's.
 func TestTheRolesAreConfiguredAsTheProgramWants(t *testing.T) {
 	t.Parallel()
 	p := project(t)

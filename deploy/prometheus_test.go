@@ -123,7 +123,7 @@ func TestEachAlertSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// anchorOf is how a heading is linked to.
+// anchorOf returns the anchor of a heading.
 func anchorOf(title string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -52,7 +52,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	}
 }
 
-// What remains open is what the program needs: the network, and devices that every service has. 10 is the worst.
+// Only what the program needs remains open: the network, and devices that every service has. 10 is the worst.
 func TestTheUnitIsHardened(t *testing.T) {
 	t.Parallel()
 	out := analyze(t, "serve", "security", "--offline=yes", "--no-pager", "--threshold=20")

@@ -20,7 +20,7 @@ import (
 
 // threat is one row of the catalogue of bad input.
 type threat struct {
-	// id is that of the row in the catalogue.
+	// id is the ID of the row in the catalogue.
 	id, what string
 	// request is sent byte for byte. If it is "", bodies are sent instead, each signed as an event of hmac, with the lines of
 	// head among its headers; $ID in a body is an ID unique to the row.

@@ -108,7 +108,7 @@ func TestTheSweepFindsUnfinishedEventsWithoutARun(t *testing.T) {
 	i.replay(t, "sweep_unfinished", i.latestOf(t, workflows.TypeSweepRuns, "Completed"))
 }
 
-// An operator terminates the run of one event and cancels that of another; a third run times out:
+// An operator terminates one event's run and cancels another's; a third run times out:
 //   - only the third, about which no operator has decided, is replayed by the schedule
 //   - the dead letters of the others say so, and wait: a redelivery runs one again, a replay the other
 func TestRunsEndedByAnOperatorStayEnded(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 // previousRelease is the rollback target: a tag or, as long as there is none, the commit that completed the baseline of 0.9.0.
 const previousRelease = "0a04cb704bfe9ead76c5385de8c476c9cad4a189"
 
-// previousBuild compiles the previous release from the repository's history. It returns "" if the checkout doesn't have that commit.
+// previousBuild compiles the previous release from the repository's history. It returns "" if the checkout doesn't have that
+// commit.
 var previousBuild = sync.OnceValues(func() (path string, err error) {
 	git := func(args ...string) *exec.Cmd { return exec.Command("git", append([]string{"-C", root}, args...)...) }
 	if git("cat-file", "-e", previousRelease+"^{commit}").Run() != nil {
@@ -99,7 +100,7 @@ func TestThePreviousReleaseIsUpgraded(t *testing.T) {
 	i.awaitHealthy(t)
 }
 
-// The schema is that of this release, and some or all processes are of the previous one:
+// The schema is this release's, and some or all processes are the previous one's:
 //   - each event is accepted and processed, whichever release receives it and whichever processes it
 //   - a dead letter is replayed by the tools of the previous one
 func TestThePreviousReleaseWorksBesideTheNewSchema(t *testing.T) {

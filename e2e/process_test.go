@@ -203,7 +203,7 @@ func freePorts(t *testing.T, n int) (addresses []string) {
 // busy is the factor for all time limits on a busy machine.
 const busy = 3
 
-// eventually polls until check returns nil. The limit is that of an idle machine.
+// eventually polls until check returns nil. The limit is for an idle machine.
 func eventually(t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	limit *= busy

@@ -133,7 +133,7 @@ var comesLater = map[string]string{
 
 // A real Prometheus watches a complete Holdfast that receives, refuses, fails and delivers:
 //   - each rule is evaluated, and none fails
-//   - each metric used by a rule or a dashboard exists, except those of events that haven't happened
+//   - each metric used by a rule or a dashboard exists, except for events that haven't happened
 //   - eleven poison events make alerts fire, although they came between two scrapes
 func TestPrometheusWatches(t *testing.T) {
 	t.Parallel()

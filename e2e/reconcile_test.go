@@ -213,7 +213,7 @@ func (i *installation) entities(t *testing.T) map[string]string {
 	return states
 }
 
-// restoreFiles replaces the files of a stopped server with those of a backup.
+// restoreFiles replaces the files of a stopped server with a backup's.
 func restoreFiles(t *testing.T, dir, backup string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))

@@ -162,7 +162,7 @@ func TestASelfTestFailsWithoutTemporal(t *testing.T) {
 	require.Equal(t, `503 {"status":"unavailable"}`, fmt.Sprint(status, " ", string(body)))
 }
 
-// If it is turned off, its path is that of an unknown provider; and POST is never allowed.
+// If it is turned off, its path is answered like an unknown provider's; and POST is never allowed.
 func TestTheSelfTestIsNotAProvider(t *testing.T) {
 	t.Parallel()
 	off := newTestServer(t, Options{})

@@ -68,7 +68,7 @@ func (f *fakeStarter) Start(ctx context.Context, r event.Receipt, body []byte, _
 	return runs.Started{WorkflowID: r.WorkflowID(), EventID: r.ID, State: runs.StateAccepted, Fingerprint: r.Fingerprint}, nil
 }
 
-// receipts returns those of a provider, in no particular order.
+// receipts returns a provider's receipts, in no particular order.
 func (f *fakeStarter) receipts(provider string) (all []event.Receipt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -32,7 +32,7 @@ func (d *database) recovery(id string, change ...func(*operation.Recovery)) oper
 	return r
 }
 
-// windows are those of a definition with one window, and of overrides.
+// windows are the windows of a definition with one window, and of overrides.
 func windows(all ...time.Duration) (w operation.DedupeWindows) {
 	w.Shortest, w.Longest, w.All = event.Duration(all[0]), event.Duration(all[0]), fmt.Sprint(all)
 	for _, d := range all[1:] {
@@ -161,7 +161,7 @@ func TestMissedEventsLeaveOldestFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"old", "middle"}, []string{items[0].Receipt.Key, string(items[1].Body)})
 	require.Equal(t, event.ViaRecover, items[0].Receipt.Via)
-	for range 2 { // the second time is that of an attempt that was killed after its commit
+	for range 2 { // the second time stands for an attempt that was killed after its commit
 		r, err = db.Recoveries.Settle(t.Context(), r.ID, items, operation.RecoveryStart{Recovered: 1, Arrived: 1})
 		require.NoError(t, err)
 		require.EqualValues(t, 2, r.Started())
@@ -210,7 +210,8 @@ func TestAWatermarkMovesOverNoGap(t *testing.T) {
 		"what lies between can't be read by a later one either, and the recovery says so")
 }
 
-// Keys that were stored under a shorter window expire earlier, so a longer window, of whichever types, switches recovery on again.
+// Keys that were stored under a shorter window expire earlier, so a longer window, of whichever types, switches recovery on
+// again.
 func TestALongerWindowSwitchesRecoveryOnAgain(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -494,7 +495,7 @@ func TestADeliveryIsMissedIfNoAttemptSucceeded(t *testing.T) {
 	require.True(t, items[0].Redeliverable)
 
 	became := operation.RecoveryStart{Asked: 2, Left: map[string]bool{"acme:never": true, "acme:failed": true}}
-	for range 2 { // the second call is that of a process that was killed
+	for range 2 { // the second call stands for a process that was killed
 		r, err = db.Recoveries.Settle(t.Context(), "r1", items, became)
 		require.NoError(t, err)
 	}
@@ -505,8 +506,8 @@ func TestADeliveryIsMissedIfNoAttemptSucceeded(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM recovery_items`))
 }
 
-// The schedule reports an event once that a recovery couldn't start itself, and has it sent again once. An operator's recovery does
-// both each time.
+// The schedule reports an event once that a recovery couldn't start itself, and has it sent again once. An operator's recovery
+// does both each time.
 func TestTheScheduleAsksOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -545,7 +546,7 @@ func TestTheScheduleAsksOnce(t *testing.T) {
 	require.EqualValues(t, 1, run(true, true), "which is longer than any log")
 }
 
-// The schedule's own problem ends with the next event, and that of a failed event stays.
+// The schedule's own problem ends with the next event, and a failed event's problem stays.
 func TestATemporaryProblemEnds(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -211,7 +211,7 @@ func reversed(b []byte) (r []byte) {
 	return r
 }
 
-// Several secrets are valid during a rotation, and each attempt has those of its time.
+// Several secrets are valid during a rotation, and each attempt uses the secrets of its time.
 func TestSecretsAreRotated(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) {

@@ -43,7 +43,7 @@ func TestAMarkReplacesTheOneThatWasSeen(t *testing.T) {
 	require.Equal(t, seen, again)
 }
 
-// After a setback, dead letters that the automatic replay would run wait for an operator, except those of processed events.
+// After a setback, dead letters that the automatic replay would run wait for an operator, except for processed events.
 func TestOpenDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	db := open(t)

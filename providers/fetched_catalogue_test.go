@@ -19,7 +19,7 @@ func TestTheCatalogueFetchesStates(t *testing.T) {
 		item             int
 		url, answer      string
 		kind, id, state  string
-		version          int64 // 0: that of the request
+		version          int64 // 0: the request's
 	}{
 		"HubSpot's contact": {
 			"hubspot", "contact.creation", 0, "https://api.hubapi.com/crm/v3/objects/contacts/5sample",

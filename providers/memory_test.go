@@ -95,7 +95,7 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// The total allocations for splitting a batch: so many bytes for each of its own, plus those of the few short events.
+// The total allocations for splitting a batch: so many bytes for each of its own, plus the few short events'.
 const (
 	splitPerByte = 160
 	splitAtLeast = 1 << 20

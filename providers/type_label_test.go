@@ -57,7 +57,7 @@ func TestCalcomsTriggersHaveALabel(t *testing.T) {
 	}
 }
 
-// typesOfSample returns those of its events; a handshake has none.
+// typesOfSample returns the types of its events; a handshake has none.
 func typesOfSample(t *testing.T, p *Provider, sample string) (types []string) {
 	t.Helper()
 	r, err := p.Sample(sample, "x1", clock)

@@ -12,7 +12,7 @@ import (
 	"holdfast/event"
 )
 
-// A pause is that of the policy, spread by its jitter and by no more, and the same every time it is computed.
+// A pause follows the policy, spread by its jitter and by no more, and is the same every time it is computed.
 func TestDelayFollowsThePolicy(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -43,7 +43,7 @@ func TestDelayFollowsTheList(t *testing.T) {
 	require.Equal(t, time.Minute, delay(p, 9, "id"))
 }
 
-// A list with jitter: each pause is that of its place, or of the last place, spread by no more than the jitter.
+// A list with jitter: each pause has its place in the list, or the last place, spread by no more than the jitter.
 func TestDelaysOfAListKeepTheirPlaces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -87,7 +87,7 @@ func (s *scriptedStore) DeadLetterID(context.Context, string, string) (int64, er
 	return numberOfLetter, s.unnamed
 }
 
-// numberOfLetter is that of each dead letter of the scripted store.
+// numberOfLetter is the number of each dead letter of the scripted store.
 const numberOfLetter = 812
 
 // outcome is what every test here asserts: how the run ended, with what, and how often the store was asked.

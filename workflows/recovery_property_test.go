@@ -137,7 +137,8 @@ func (w *shopWorld) Recover(ctx context.Context, r event.Receipt, body []byte) (
 	return w.Spool(ctx, event.LaneOverflow, r, body, true)
 }
 
-// Spool commits an event to the inbox, which stands for all that is here: once, since all dedupe windows are longer than the test.
+// Spool commits an event to the inbox, which stands for all that is here: once, since all dedupe windows are longer than the
+// test.
 func (w *shopWorld) Spool(ctx context.Context, lane event.Lane, r event.Receipt, body []byte, reject bool) (stored bool, err error) {
 	r.DedupeWindow = 0
 	err = w.killed(func() error {
@@ -395,7 +396,7 @@ func newShopReader(t *testing.T, list http.Handler) *eventlist.Reader {
 	server := httptest.NewTLSServer(list)
 	t.Cleanup(server.Close)
 	transport := server.Client().Transport.(*http.Transport).Clone()
-	transport.TLSClientConfig.ServerName = "example.com" // that of the server's certificate
+	transport.TLSClientConfig.ServerName = "example.com" // as in the server's certificate
 	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}

@@ -62,8 +62,8 @@ func (s *recoveryIn) Wake(_ context.Context, _ operation.Kind, id string) error 
 
 func (s *recoveryIn) Available() []string { return []string{"acme", "paused", "fresh", "targeted"} }
 
-// The schedule starts a recovery of each list that it can read, also of targets that were recovered before, and leaves those alone
-// that an operator or a problem has paused. The list that is furthest behind comes first.
+// The schedule starts a recovery of each list that it can read, also of targets that were recovered before, and leaves those
+// alone that an operator or a problem has paused. The list that is furthest behind comes first.
 func TestTheScheduleStartsDueReplays(t *testing.T) {
 	t.Parallel()
 	at := func(hours int) time.Time { return time.Now().Add(-time.Duration(hours) * time.Hour) }
@@ -248,7 +248,7 @@ func listed(key string, minutes int) operation.RecoveryItem {
 	}
 }
 
-// twoPages are those of a list that is newest first.
+// twoPages are the pages of a list that is newest first.
 func twoPages() []operation.RecoveryPage {
 	bulk := listed("b", 2)
 	bulk.Lane = event.LaneBulk

@@ -58,7 +58,7 @@ func newReader(t *testing.T, fake http.Handler, key string) (*eventlist.Reader, 
 	server := httptest.NewTLSServer(fake)
 	t.Cleanup(server.Close)
 	transport := server.Client().Transport.(*http.Transport).Clone()
-	transport.TLSClientConfig.ServerName = "example.com" // that of the server's certificate
+	transport.TLSClientConfig.ServerName = "example.com" // as in the server's certificate
 	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}
@@ -86,7 +86,7 @@ func begin(t *testing.T, r *eventlist.Reader, provider string) operation.Recover
 	}
 }
 
-// A missed event has the receipt that it would have had, without a fingerprint, and its time is that of the list.
+// A missed event has the receipt that it would have had, without a fingerprint, and the time from the list.
 func TestAnItemBecomesTheEventOfItsWebhook(t *testing.T) {
 	t.Parallel()
 	fake := fakeapi.New(fakeapi.Styles()["stripe"])
@@ -269,7 +269,8 @@ func TestOnlyAllowedProvidersSendAgain(t *testing.T) {
 	require.Equal(t, []string{"one"}, fake.Asked())
 }
 
-// The provider refuses a cursor that has expired: the walk begins again. It ends with an error if it comes no farther than before.
+// The provider refuses a cursor that has expired: the walk begins again. It ends with an error if it comes no farther than
+// before.
 func TestAnExpiredCursorBeginsANewWalk(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"holdfast/event"
 )
 
-// bodySize and entities are those of the product's own load.
+// bodySize and entities match the product's own load.
 const (
 	bodySize = 600
 	entities = 1000

@@ -140,7 +140,7 @@ func (r *Report) Value(name string) (float64, bool) {
 	return 0, false
 }
 
-// extension is that of report files.
+// extension is the extension of report files.
 const extension = ".json"
 
 // Save writes the report to a file of the directory named after the time, and returns its path.

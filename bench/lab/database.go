@@ -21,7 +21,7 @@ func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
 	return n, err
 }
 
-// TemporalSize returns that of Temporal's two databases.
+// TemporalSize returns the size of Temporal's two databases.
 func (l *Lab) TemporalSize(ctx context.Context) (n int64, err error) {
 	err = l.ask(ctx, &n,
 		`SELECT pg_database_size($1) + pg_database_size($2)`, temporalDatabase, visibilityDatabase)

@@ -18,7 +18,7 @@ type History struct {
 	Eager bool
 }
 
-// Histories returns those of n events that the product received since a moment, sampled from all but those of the bulk lane.
+// Histories returns the histories of n events that the product received since a moment, except for the bulk lane's.
 func (l *Lab) Histories(ctx context.Context, database string, since time.Time, most int) (all []History, err error) {
 	conn, err := pgx.Connect(ctx, l.Postgres.URL(database))
 	if err != nil {

@@ -141,7 +141,7 @@ func fill(ctx context.Context, conn *pgx.Conn, p Past) error {
 	return nil
 }
 
-// Append adds n events to those of the product's database. None of them waits for anything.
+// Append adds n events to the product's database. None of them waits for anything.
 func (l *Lab) Append(ctx context.Context, database string, p *Past, n int) error {
 	first, last := p.Events+1, p.Events+n
 	p.Events, p.Recent = last, 0

@@ -20,7 +20,7 @@ type process struct {
 	start uint64
 }
 
-// cpuTime is the usage of a process, and that of its children that it has waited for.
+// cpuTime is the usage of a process and of its children that it has waited for.
 type cpuTime struct{ self, ended time.Duration }
 
 // The fields of /proc/PID/stat after the name of the program, from 0.

@@ -41,7 +41,7 @@ const (
 // ReadProfile reads the profile that deploy/ recommends.
 func ReadProfile(root string) (Profile, error) { return readProfile(root, environProfile) }
 
-// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product are those of deploy/compose.small.yml.
+// ReadSmallProfile reads the one for a machine with one or two cores. Shards and Product match deploy/compose.small.yml.
 // PostgreSQL looks for tables to vacuum once a minute, as performance.conf advises.
 func ReadSmallProfile(root string) (Profile, error) {
 	p, err := readProfile(root, smallProfile)
@@ -70,7 +70,7 @@ func readProfile(root, environFile string) (p Profile, err error) {
 // honest are settings that no profile may weaken: committed data is on disk.
 var honest = map[string]string{"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
-// settings returns those of the profile, with those that make commits durable.
+// settings returns the profile's settings, with the settings that make commits durable.
 func (p Profile) settings() map[string]string {
 	all := maps.Clone(p.Postgres)
 	if all == nil {

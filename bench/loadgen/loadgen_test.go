@@ -121,7 +121,7 @@ func (r *receiver) provider(t testing.TB, name string) *providers.Provider {
 	return p
 }
 
-// options returns those of a run that ends quickly.
+// options returns the options of a run that ends quickly.
 func (r *receiver) options(t testing.TB, mix ...loadgen.Share) loadgen.Options {
 	t.Helper()
 	if len(mix) == 0 {

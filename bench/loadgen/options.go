@@ -82,7 +82,7 @@ const (
 	maxConnections     = 4096
 	maxSpread          = 5 * time.Minute
 	maxRate            = 1e6
-	// maxRun bounds the run's ID, so that IDs are as short as those of providers.
+	// maxRun bounds the run's ID, so that IDs are as short as providers'.
 	maxRun = 16
 )
 

@@ -28,7 +28,7 @@ func build(ctx context.Context, sources, dir string, say func(string, ...any)) (
 		return p, err
 	}
 	p.convoy = filepath.Join(built, "cmd")
-	// The tag is that of Outpost's own builds.
+	// Outpost's own builds have this tag.
 	built, err = p.build(ctx, outpostSource, sources, dir, say, "-tags=nomsgpack", "./cmd/outpost", "./cmd/outpost-server")
 	p.outpost, p.outpostServer = filepath.Join(built, "outpost"), filepath.Join(built, "outpost-server")
 	return p, err

@@ -49,7 +49,7 @@ func (c *convoy) sides() []side {
 	}}
 }
 
-// settings are those of convoy.json. Nothing limits rates, and endpoints on loopback are allowed.
+// settings are the settings in convoy.json. Nothing limits rates, and endpoints on loopback are allowed.
 func (c *convoy) settings() (map[string]any, error) {
 	database, err := url.Parse(c.lab.Postgres.URL("convoy"))
 	if err != nil {

@@ -19,7 +19,7 @@ type Result struct {
 	Took    time.Duration
 	Rounds  int
 	Machine lab.Machine
-	// Versions are those of the other systems, and Packages those of the servers that they need.
+	// Versions are the other systems' versions, and Packages the packages of the servers that they need.
 	Versions, Packages []string
 	// Columns are the sides in the order of the table, with what each round has measured.
 	Columns []*column

@@ -39,7 +39,7 @@ type sample struct {
 	fullUsed, manyUsed charged
 }
 
-// charged is the CPU time of a load, with that of the settle time, for a number of things done.
+// charged is the CPU time of a load, including the settle time, for a number of things done.
 type charged struct {
 	used time.Duration
 	n    float64
@@ -108,7 +108,7 @@ func (r *runner) warmUp(ctx context.Context, side side) error {
 	return nil
 }
 
-// closed sends a number of events as fast as they are acknowledged. The rate is that of deliveries, from the first request to
+// closed sends a number of events as fast as they are acknowledged. The rate counts deliveries, from the first request to
 // the last arrival.
 func (r *runner) closed(ctx context.Context, t target, events, each int64) (perSecond float64, c charged, err error) {
 	r.arrivals.reset()

@@ -18,7 +18,7 @@ import (
 
 // Options configure a comparison.
 type Options struct {
-	// Root is the repository, Bin the folder with Holdfast's programs, and Dir that of the servers and builds.
+	// Root is the repository, Bin the folder with Holdfast's programs, and Dir the folder of the servers and builds.
 	Root, Bin, Dir string
 	// Sources is the folder with the sources of the other systems.
 	Sources string

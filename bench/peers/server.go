@@ -35,7 +35,7 @@ type host struct {
 
 // program describes a server.
 type program struct {
-	// name is that of the folder and the log, and label that of its CPU time.
+	// name names the folder and the log, and label the CPU time.
 	name, label string
 	port        int
 	command     func() *exec.Cmd

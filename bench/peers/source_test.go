@@ -28,7 +28,7 @@ func TestAPlainFolderIsCopied(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "copy", "go.mod"))
 }
 
-// The files are those of the commit, whatever is checked out.
+// The files come from the commit, whatever is checked out.
 func TestACommitIsExtracted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

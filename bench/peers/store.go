@@ -41,7 +41,7 @@ func (h *host) redis(ctx context.Context, name string, port int) (*server, error
 	})
 }
 
-// rabbit are the ports of a RabbitMQ: that of its clients, those between its nodes, and that of Erlang's name server.
+// rabbit are the ports of a RabbitMQ: for its clients, between its nodes, and for Erlang's name server.
 type rabbit struct{ clients, nodes, names int }
 
 // rabbitMQ starts RabbitMQ with its own Erlang name server.

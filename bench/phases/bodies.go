@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// bodiesRate is that of small events, of the latency phase.
+	// bodiesRate is the rate of small events in the latency phase.
 	bodiesRate = 47
 	bodiesTime = time.Minute
 	// bodyMemory is the default of HOLDFAST_INGRESS_BODY_MEMORY, and decodedTimes what the largest body takes while it is decoded.

@@ -18,7 +18,7 @@ const (
 	pure = 0.95
 )
 
-// duplicates compares new events with those of the last slice, sent again.
+// duplicates compares new events with the last slice's events, sent again.
 func duplicates(ctx context.Context, s *bench) error {
 	return s.Serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
 		const sideDuplicate = "duplicate"

@@ -8,7 +8,7 @@ import (
 	"holdfast/bench/suite"
 )
 
-// lowRate is that of the comparison with other systems, in events per second: nothing waits for the machine.
+// lowRate is the rate of the comparison with other systems, in events per second: nothing waits for the machine.
 const lowRate = 47
 
 // latency compares latencies and costs at a low rate.

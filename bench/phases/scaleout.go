@@ -108,7 +108,7 @@ func (s *bench) withCrew(ctx context.Context, c crew) (got driven, err error) {
 
 const roleWorker = "worker"
 
-// roles returns those of the processes, in the order in which they start.
+// roles returns the roles of the processes, in the order in which they start.
 func (c crew) roles() (all []string) {
 	for range c.workers {
 		all = append(all, roleWorker)

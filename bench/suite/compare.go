@@ -115,7 +115,7 @@ func (s *Suite) measureSlice(ctx context.Context, side Side, left *int) (*Slice,
 	}
 }
 
-// Ratios returns those of the pairs with both slices kept.
+// Ratios returns the ratios of the pairs with both slices kept.
 func (t Comparison) Ratios(over, under string, value func(*Slice) float64) (all []float64) {
 	for i, a := range t[over] {
 		if b := t[under][i]; a != nil && b != nil && value(b) > 0 {
@@ -125,7 +125,7 @@ func (t Comparison) Ratios(over, under string, value func(*Slice) float64) (all 
 	return all
 }
 
-// Values returns those of a side's kept slices.
+// Values returns the values of a side's kept slices.
 func (t Comparison) Values(side string, value func(*Slice) float64) (all []float64) {
 	for _, one := range t[side] {
 		if one != nil {

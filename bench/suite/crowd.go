@@ -24,7 +24,7 @@ const (
 	crowdSize = 500
 	// strangerPause and senderPause are the pauses before the next request. Providers wait for minutes.
 	strangerPause, senderPause = 5 * time.Second, 30 * time.Second
-	// lineRate is that of the network that the crowd shares, in bytes a second: 1 Gbit/s.
+	// lineRate is the rate of the network that the crowd shares, in bytes a second: 1 Gbit/s.
 	lineRate = 1e9 / 8
 )
 

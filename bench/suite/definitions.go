@@ -21,7 +21,7 @@ const (
 	Thin   = "thin"
 )
 
-// The definitions: those of the catalogue without their rate limits, Stripe at normal priority, and Stripe again in the bulk
+// The definitions: the catalogue's without their rate limits, Stripe at normal priority, and Stripe again in the bulk
 // lane.
 const (
 	unlimitedDefinition = "name: %[1]s\nextends: %[1]s\nrate: null\n"
@@ -104,7 +104,7 @@ func signs(p *providers.Provider, sample string) bool {
 	return p.SignWithSecrets(r, time.Now()) == nil && p.Authenticate(r, time.Now()) == nil && bytes.Equal(r.Body, body)
 }
 
-// ownProviders are those of this benchmark.
+// ownProviders are this benchmark's own providers.
 var ownProviders = []string{Firehose, Walked, Missed, Thin}
 
 var notEvents = []string{"url_verification", "call_inbound"}

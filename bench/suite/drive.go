@@ -19,7 +19,7 @@ import (
 	"holdfast/persistence"
 )
 
-// The default load, that of the table in docs/internals/benchmarks.md.
+// The default load, as in the table in docs/internals/benchmarks.md.
 const (
 	Connections = 32
 	BodySize    = 600

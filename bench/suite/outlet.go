@@ -108,7 +108,7 @@ func (o *Outlet) Load(provider string) Drive {
 	return d
 }
 
-// expect begins to count deliveries, and returns what waits for those of a number of events.
+// expect begins to count deliveries, and returns a function that waits for a number of events' deliveries.
 func (o *Outlet) expect() awaitDeliveries {
 	begun, before := time.Now(), o.received()
 	return func(ctx context.Context, events int64) (last time.Time, err error) {

@@ -99,7 +99,7 @@ func (m *memory) Messages(_ context.Context, ids []string, maxBytes int) (map[st
 	return found, read, nil
 }
 
-// body is that of each event: a page holds eight.
+// body is the size of each event's body: a page holds eight.
 var body = make([]byte, 1<<20)
 
 func (m *memory) Targets(_ context.Context, ids []int64) (map[int64]delivery.Target, map[int64]error) {

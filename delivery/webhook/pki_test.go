@@ -94,7 +94,7 @@ func pemOf(all ...*x509.Certificate) string {
 	return string(text)
 }
 
-// certificateHost serves certificates of senders by HTTPS, and those of authorities by HTTP, under every name.
+// certificateHost serves certificates of senders by HTTPS, and of authorities by HTTP, under every name.
 type certificateHost struct {
 	t *testing.T
 	// root has signed the certificate of the host, through above.

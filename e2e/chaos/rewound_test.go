@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/ledger"
 )
 
-// rewound is what restores of both stores have left of the events sent before. The zero value is that of worlds without.
+// rewound counts the events that restores of both stores have left. The zero value means that there was no restore.
 type rewound struct {
 	at time.Time
 	// kept are the workflow IDs of the events that either store has; ofDatabase those that Temporal lacks.

@@ -109,8 +109,8 @@ func prepareTemplate(ctx context.Context, p *postgres) error {
 	return migrations.Up(ctx, p.url(template))
 }
 
-// startTemporal links Temporal to its database. It lets the dev stack create the schema, the configuration and the namespace, and then runs the server as a
-// process of its own: it can start in any order, and isn't restarted after a signal.
+// startTemporal links Temporal to its database. It lets the dev stack create the schema, the configuration and the namespace, and
+// then runs the server as a process of its own: it can start in any order, and isn't restarted after a signal.
 func (s *stack) startTemporal(ctx context.Context) (err error) {
 	if s.store, err = newLink("temporal-to-its-database", hostOf(s.memory.url("postgres"))); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s *stack) startTemporal(ctx context.Context) (err error) {
 	return nil
 }
 
-// configure writes Temporal's dynamic configuration: that of deploy plus more. The server reloads it every 10 s.
+// configure writes Temporal's dynamic configuration: deploy's plus more. The server reloads it every 10 s.
 func (s *stack) configure(more string) error {
 	return os.WriteFile(s.dynamic, []byte(s.overrides+more), 0o644)
 }

@@ -98,7 +98,7 @@ func (d *door) explain(t *testing.T, p *providers.Provider, r request) lint.Expl
 	return e
 }
 
-// forgeries are what must not get in, by what is wrong with each.
+// forgeries must not be accepted. Their names say what is wrong with each.
 func (l library) forgeries(t *testing.T, p *providers.Provider, unsigned request) map[string]request {
 	t.Helper()
 	forged := map[string]request{

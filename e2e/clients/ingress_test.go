@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// publicURL is how senders see the ingress. It is signed by some schemes.
+// publicURL is the ingress's URL for senders. Some schemes sign it.
 const publicURL = "https://hooks.example.com"
 
 // door is the ingress with one secret for all, in this process. Behind it nothing is processed: what gets in is noted.

@@ -18,7 +18,8 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// Images that aren't Holdfast's: a Debian with PostgreSQL and Temporal's server and tools, and what keeps the namespaces of a pod.
+// Images that aren't Holdfast's: a Debian with PostgreSQL and Temporal's server and tools, and what keeps the namespaces of a
+// pod.
 const (
 	standInImage = "holdfast.test/stand-in:1"
 	pauseImage   = "holdfast.test/pause:1"
@@ -33,7 +34,7 @@ const (
 	currentTag  = "dev"
 )
 
-// image is what an archive contains.
+// image is the content of an archive.
 type image struct {
 	file   string
 	tags   []string

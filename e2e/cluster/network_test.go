@@ -41,7 +41,7 @@ func connect(t *testing.T, a, b *node) {
 		faulttest.Run(t, "ip", "-n", n.namespace, "address", "add", n.address()+"/24", "dev", "eth0")
 		faulttest.Run(t, "ip", "-n", n.namespace, "link", "set", "eth0", "up")
 		faulttest.Must(t, n.inside("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"))
-		// kube-proxy replaces these addresses by those of pods before a packet leaves.
+		// kube-proxy replaces these addresses by pods' addresses before a packet leaves.
 		faulttest.Run(t, "ip", "-n", n.namespace, "route", "add", serviceNetwork, "dev", "eth0")
 	}
 	faulttest.Run(t, "ip", "-n", a.namespace, "route", "add", b.pods(), "via", b.address())

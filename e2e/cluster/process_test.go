@@ -33,7 +33,7 @@ func (c *cluster) start(t *testing.T, name string, command *exec.Cmd) {
 	})
 }
 
-// cgroupControllers returns the directories of version 1's controllers, or that of version 2.
+// cgroupControllers returns the directories of version 1's controllers, or the one directory of version 2.
 func cgroupControllers(t *testing.T) []string {
 	t.Helper()
 	controllers, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")

@@ -10,7 +10,7 @@ import (
 	"holdfast/internal/devstack/faulttest"
 )
 
-// service is what docker-compose.yml says about one.
+// service is a service in docker-compose.yml.
 type service struct {
 	ReadOnly        bool                                  `json:"read_only"`
 	PidsLimit       int64                                 `json:"pids_limit"`

@@ -15,7 +15,8 @@ import (
 	"holdfast/internal/devstack/faulttest"
 )
 
-// checkHardening compares each container with the file, as the kernel sees it: every process of it, its mounts, limits and routes.
+// checkHardening compares each container with the file, as the kernel sees it: every process of it, its mounts, limits and
+// routes.
 func checkHardening(t *testing.T, p *project, r *report) {
 	containers := p.containers(t)
 	for name, s := range p.services(t) {
@@ -115,7 +116,7 @@ func processes(t *testing.T, pid int) (ids []int) {
 	return ids
 }
 
-// mountOptions returns the options of a mount point: its own and those of its file system.
+// mountOptions returns the options of a mount point: its own and its file system's.
 func mountOptions(t *testing.T, pid int, point string) string {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))

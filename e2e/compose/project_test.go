@@ -67,7 +67,7 @@ func (p *project) newToken(t *testing.T) string {
 	return made.Entry
 }
 
-// container is what docker inspect prints.
+// container is the output of docker inspect.
 type container struct {
 	Name  string
 	State struct {

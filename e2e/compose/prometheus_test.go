@@ -13,7 +13,7 @@ import (
 	"holdfast/internal/devstack/faulttest"
 )
 
-// watching is what Prometheus says about its work.
+// watching is Prometheus' report about its work.
 type watching struct {
 	targets []string // the services that it scrapes, with "up" or "down"
 	rules   int

@@ -55,7 +55,7 @@ func TestAProcessedEventIsReplayed(t *testing.T) {
 	b.open("/console/events/" + id)
 	b.submit(`.heading a[href$="/resend-all"]`)
 	b.requireAccessible()
-	require.Contains(t, b.page(), "entities stay as they are")
+	require.Contains(t, b.page(), "entities don't change")
 	require.Contains(t, b.page(), "delivered, to "+r.name)
 	b.submit("form.confirm button")
 	require.Equal(t, "/console/events/"+id, b.path())

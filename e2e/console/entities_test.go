@@ -39,7 +39,7 @@ func TestAnEntityShowsItsLife(t *testing.T) {
 
 	viewer := newBrowser(t).withoutScripts().as(access.RoleViewer)
 	viewer.open("/console/entities/homemade/note/" + url.PathEscape(id))
-	require.Contains(t, viewer.page(), "viewers see no state")
+	require.Contains(t, viewer.page(), "viewers can't see the state")
 	require.NotContains(t, viewer.page(), "1.10", "its definition hides something, so viewers see no state and no difference")
 	require.Equal(t, 404, viewer.open("/console/entities/homemade/note/nothing"))
 }

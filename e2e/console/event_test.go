@@ -39,7 +39,7 @@ func TestOneEventIsShownWhole(t *testing.T) {
 
 	require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`))
 	require.Equal(t, "/console/events/"+id, b.path())
-	require.Contains(t, b.text(".flash"), "resent to sample-http")
+	require.Contains(t, b.text(".flash"), "Resending to sample-http")
 	eventually(t, "it was resent", func() error {
 		var attempts struct {
 			Items []struct{ Generation int }
@@ -157,7 +157,7 @@ func TestAnOpenDeliveryIsCanceledAfterAQuestion(t *testing.T) {
 	b.fill("#reason", "not needed")
 	require.Equal(t, 200, b.submit(".confirm button"))
 	require.Equal(t, "/console/events/"+id, b.path())
-	require.Contains(t, b.text(".flash"), "will not be delivered to "+name)
+	require.Contains(t, b.text(".flash"), "Canceled the delivery to "+name)
 	require.Contains(t, b.page(), "canceled")
 	require.Contains(t, b.page(), "not needed")
 }

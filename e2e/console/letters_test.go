@@ -48,7 +48,7 @@ func buryFor(t *testing.T, kind string, n int, id string) (letters []string) {
 	return letters
 }
 
-// stateOf returns that of a dead letter.
+// stateOf returns the state of a dead letter.
 func stateOf(t *testing.T, id string) string {
 	t.Helper()
 	var letter struct {
@@ -204,7 +204,7 @@ func TestAReplayIsPausedAndCanceled(t *testing.T) {
 	b.submit(`form[action$="/resume"] button`)
 	require.Equal(t, "running", b.text("#state"))
 	b.submit(`a[href$="/cancel"]`)
-	require.Contains(t, b.page(), "for good")
+	require.Contains(t, b.page(), "permanently")
 	b.submit(".confirm button")
 	require.Equal(t, at, b.path())
 	require.Equal(t, "canceled", b.text("#state"))

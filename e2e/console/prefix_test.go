@@ -111,7 +111,7 @@ func TestPagesWorkUnderAPath(t *testing.T) {
 		b.submit("#rows a")
 		require.Equal(t, prefix+"/console/events/"+id, b.path(), name)
 		require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`), name)
-		require.Contains(t, b.text(".flash"), "resent to sample-http", name)
+		require.Contains(t, b.text(".flash"), "Resending to sample-http", name)
 		for section := range b.count("nav[aria-label=Sections] a") {
 			b.open(prefix + "/console")
 			require.Equal(t, 200, b.submit("nav[aria-label=Sections] li:nth-child("+string(rune('1'+section))+") a"), name)

@@ -19,7 +19,7 @@ func TestAUserLogsInAndOut(t *testing.T) {
 	b.requireAccessible()
 	b.fill("#token", "wrong")
 	require.Equal(t, 401, b.submit(".login button"))
-	require.Contains(t, b.page(), "none of the tokens")
+	require.Contains(t, b.page(), "Unknown token")
 
 	b.logIn(access.RoleViewer)
 	require.Contains(t, b.text(".who"), "the-viewer")

@@ -44,7 +44,8 @@ type call struct {
 // outcome is the end of an operation. Its fields other than Answer depend on the kind.
 type outcome struct {
 	Answer answer
-	// EventID and Status are what the response to a sender says, and Result the result of the run; an edit has the ID of the new event.
+	// EventID and Status are what the response to a sender says, and Result the result of the run; an edit has the ID of the new
+	// event.
 	EventID, Status, Result string
 	// WebhookID is of a delivery; Confirmed says whether the endpoint answered it with a 2xx.
 	WebhookID string
@@ -63,7 +64,7 @@ const (
 	unknown answer = "unknown"
 )
 
-// observation is what the database has about one generation of a key.
+// observation is the database's view of one generation of a key.
 type observation struct {
 	EventID  string // of the key's owner
 	Rows     int

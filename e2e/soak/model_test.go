@@ -9,7 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// phase is what has become of a key.
+// phase is the state of a key.
 type phase string
 
 const (
@@ -33,7 +33,7 @@ type state struct {
 	delivered bool
 }
 
-// model is what Holdfast promises about one key.
+// model is Holdfast's promise about one key.
 var model = porcupine.NondeterministicModel{
 	Init: func() []any { return []any{state{}} },
 	Step: func(from, input, output any) (to []any) {
@@ -113,7 +113,7 @@ func (s state) after(c call, o outcome) (next state, legal bool) {
 	return s, legal
 }
 
-// The states in a response that the model distinguishes from those of duplicates.
+// The states in a response that the model distinguishes from duplicates' states.
 const (
 	accepted = "accepted" // by Temporal
 	spooled  = "spooled"  // in the inbox; Temporal may have another request's event

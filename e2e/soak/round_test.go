@@ -24,7 +24,7 @@ type round struct {
 	faults map[string]int
 }
 
-// result is what a round has shown.
+// result is the result of a round.
 type result struct {
 	name             string
 	keys, operations int

@@ -35,7 +35,7 @@ type line struct {
 	Elapsed              float64
 }
 
-// result is what became of the tests on a pair.
+// result is the outcome of the tests on a pair.
 type result struct {
 	actions map[string]string // pass, fail or skip, by test
 	took    time.Duration

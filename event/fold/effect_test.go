@@ -27,7 +27,7 @@ func timeline(changes ...string) (links []event.Link) {
 	return links
 }
 
-// told is what an effect says, in a line.
+// told formats an effect as a line.
 func told(e fold.Effect) string {
 	if e.Unknown {
 		return "?"

@@ -14,7 +14,7 @@ import (
 	"holdfast/event"
 )
 
-// A store's health is that of its last event. Without a recent one it is tried, at most once in five seconds and once at a time,
+// A store is as healthy as its last event. Without a recent one it is tried, at most once in five seconds and once at a time,
 // however often it is asked for.
 func TestHealthFollowsTheLastCommit(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func retries(p event.Policy) string {
 			strings.Join(pauses, ", "), spell(total), p.Jitter*100)
 	}
 	if p.FailOnTimeout {
-		text += "; one that takes longer fails for good"
+		text += "; one that takes longer fails permanently"
 	}
 	return text
 }

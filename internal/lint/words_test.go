@@ -25,7 +25,7 @@ func TestRetriesAreTheRealSchedule(t *testing.T) {
 			Attempts: 3, Timeout: limit, Delays: seconds(5, 10, 3600), Jitter: 0.2},
 		"6 attempts of 1m each: at once, then after 5s, 4 × 10s (45s in all, ± 0 %)": {
 			Attempts: 6, Timeout: limit, Delays: seconds(5, 10)},
-		"5 attempts of 1m each: at once, then after 1s, 2s, 2 × 3s (9s in all, ± 0 %); one that takes longer fails for good": {
+		"5 attempts of 1m each: at once, then after 1s, 2s, 2 × 3s (9s in all, ± 0 %); one that takes longer fails permanently": {
 			Attempts: 5, Timeout: limit, InitialInterval: seconds(1)[0], Coefficient: 2, MaximumInterval: seconds(3)[0],
 			FailOnTimeout: true},
 	} {

@@ -268,7 +268,7 @@ func otherAlgorithms(s scheme) map[string]forgery {
 	return nil
 }
 
-// sameLength has a hash of as many bytes as that of a scheme.
+// sameLength has a hash of as many bytes as a scheme's hash.
 var sameLength = map[int]func() hash.Hash{
 	sha256.Size: sha512.New512_256,
 	sha1.Size:   func() hash.Hash { return cutHash{sha256.New()} },

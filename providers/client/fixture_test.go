@@ -99,7 +99,7 @@ func serve(t testing.TB, handler http.Handler) http.RoundTripper {
 	server := httptest.NewTLSServer(handler)
 	t.Cleanup(server.Close)
 	transport := server.Client().Transport.(*http.Transport).Clone()
-	transport.TLSClientConfig.ServerName = "example.com" // that of the server's certificate
+	transport.TLSClientConfig.ServerName = "example.com" // as in the server's certificate
 	transport.DialContext = dialer(server.Listener.Addr().String())
 	t.Cleanup(transport.CloseIdleConnections)
 	return transport

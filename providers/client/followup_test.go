@@ -42,7 +42,7 @@ func TestAProviderSendsAnEventAgain(t *testing.T) {
 	}
 }
 
-// A delivery ID is that of all attempts, and an attempt with a 2xx is a success.
+// All attempts share a delivery ID, and an attempt with a 2xx is a success.
 func TestALogKnowsItsDeliveries(t *testing.T) {
 	t.Parallel()
 	item, _, _ := logged(t, "github", fakeapi.Event{ID: "one", Time: start, IsDelivered: true})

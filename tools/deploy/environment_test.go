@@ -197,7 +197,7 @@ func TestTheConfigurationArrives(t *testing.T) {
 	}
 }
 
-// inboxConns is the pool of the inbox, beside that of the process.
+// inboxConns is the pool of the inbox, next to the process's pool.
 const inboxConns = 5
 
 // The page says how many connections PostgreSQL needs, by the pool that the program makes of its slots.

@@ -57,7 +57,7 @@ func TestTheChartCarriesTheRulesAndDashboardsThatStandBesideIt(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(sources)), names)
 }
 
-// compact gives a file as the chart carries it: a dashboard is one line, since nobody reads it there.
+// compact returns a file as the chart carries it: a dashboard is one line, because no person reads it there.
 func compact(t *testing.T, path string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -71,7 +71,7 @@ func compact(t *testing.T, path string) []byte {
 	return line.Bytes()
 }
 
-// Helm's braces are those of Prometheus and Grafana, too: what the chart carries arrives as it is.
+// Prometheus and Grafana use Helm's braces, too: the chart must deliver these files unchanged.
 func TestRulesAndDashboardsArriveAsTheyAre(t *testing.T) {
 	t.Parallel()
 	o := makeObjects(t, loadChart(t), parseValues(t, "prometheusRule: {enabled: true}\ndashboards: {enabled: true}"))

@@ -61,7 +61,7 @@ func TestContainersAreBoundInMemoryAndAskForCPU(t *testing.T) {
 	})
 }
 
-// A volume that nobody mounts, or a mount without a volume, is a mistake of the chart.
+// A volume without a mount, or a mount without a volume, is a mistake of the chart.
 func TestMountsAndVolumesBelongTogether(t *testing.T) {
 	t.Parallel()
 	eachPod(t, func(t *testing.T, o *objects, p pod) {
@@ -177,7 +177,7 @@ func mountPath(t *testing.T, c core.Container, volume string) string {
 	return ""
 }
 
-// Whoever changes the definitions, or what a migration does, gets other objects: nothing has to be restarted by hand.
+// A change of the definitions, or of a migration, gives other objects: nothing has to be restarted by hand.
 func TestNamesChangeWithTheirEntities(t *testing.T) {
 	t.Parallel()
 	names := func(values string) (job, definitions string) {

@@ -176,7 +176,7 @@ func TestTheMonitorFindsTheServiceOfMetrics(t *testing.T) {
 	})
 }
 
-// Whatever scales a Deployment finds it, and has it for itself: a chart that says how many there are would fight it.
+// An autoscaler finds its Deployment, and the chart sets no replicas, because the two would fight over them.
 func TestAScaledDeploymentHasOneController(t *testing.T) {
 	t.Parallel()
 	eachCase(t, func(t *testing.T, o *objects) {

@@ -22,7 +22,7 @@ func readYAML(t *testing.T, path string, into any) {
 	require.NoError(t, yaml.Unmarshal(raw, into), path)
 }
 
-// schemas are those of custom resources, by kind, as their projects publish them.
+// schemas are the schemas of custom resources, by kind, as their projects publish them.
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	files, err := filepath.Glob("testdata/crds/*.yaml")

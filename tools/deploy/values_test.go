@@ -30,7 +30,8 @@ func parseValues(t *testing.T, text string) map[string]any {
 	return values
 }
 
-// Go's limit is nine tenths of the container's, whatever its form: the rest is for what Go does not count. Who gives one has that.
+// Go's limit is nine tenths of the container's, whatever its form: the rest is for what Go does not count. Who gives one has
+// that.
 func TestGoKeepsATenthOfTheMemoryFree(t *testing.T) {
 	t.Parallel()
 	eachPod(t, func(t *testing.T, _ *objects, p pod) {
@@ -109,7 +110,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-// managed are the variables that the chart sets by itself, and those of roles that it does not run.
+// managed are the variables that the chart sets itself, and the variables of roles that it does not run.
 func managed(name string) bool {
 	return slices.Contains([]string{
 		"HOLDFAST_INGRESS_ADDR", "HOLDFAST_OPERATOR_ADDR", "HOLDFAST_PROVIDERS_DIR", "TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE",
@@ -119,8 +120,8 @@ func managed(name string) bool {
 
 const schemaFile = chartDir + "/values.schema.json"
 
-// The schema knows the variables of the program by name, so that `helm` finds a typing error, and no secret gets into a values file.
-// After a change of internal/config: go test -C tools/deploy . -run TestTheSchemaKnows -update
+// The schema knows the variables of the program by name, so that `helm` finds a typing error, and no secret gets into a values
+// file. After a change of internal/config: go test -C tools/deploy . -run TestTheSchemaKnows -update
 func TestTheSchemaKnowsEveryVariable(t *testing.T) {
 	t.Parallel()
 	var lines []string
@@ -152,7 +153,8 @@ func TestTheSchemaKnowsEveryVariable(t *testing.T) {
 	require.True(t, want == string(raw), "run: go test -C tools/deploy . -run TestTheSchemaKnows -update") //nolint:testifylint // not the whole schema
 }
 
-// Every value that has a default stands in the schema, and the other way round: what a schema allows and no template reads is a trap.
+// Every value that has a default stands in the schema, and the other way round: what a schema allows and no template reads is a
+// trap.
 func TestTheSchemaAndTheDefaultsNameTheSame(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(schemaFile)

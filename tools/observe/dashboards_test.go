@@ -56,7 +56,7 @@ func readDashboards(t *testing.T) (all []dashboard) {
 	return all
 }
 
-// queries are those of panels and variables.
+// queries are the queries of panels and variables.
 func (d dashboard) queries() (all []query) {
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {

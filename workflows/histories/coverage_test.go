@@ -25,14 +25,14 @@ var emitsNothing = []string{
 	"WithActivityOptions", "WithHeartbeatTimeout", "WithLocalActivityOptions", "WithRetryPolicy", "WithScheduleToCloseTimeout",
 }
 
-// emittingMethods are those of the SDK's types; activitySets are the variables that name activities.
+// emittingMethods are the methods of the SDK's types; activitySets are the variables that name activities.
 var (
 	emittingMethods = []string{"ReceiveWithTimeout", "SignalChildWorkflow"}
 	activitySets    = []string{"do", "operate", "upkeep"}
 )
 
-// The recorded histories reach each statement that emits a command, names an activity, or returns without an error from a function
-// that emits commands. A statement that they don't reach needs a history: CONTRIBUTING.md, "A recorded history".
+// The recorded histories reach each statement that emits a command, names an activity, or returns without an error from a
+// function that emits commands. A statement that they don't reach needs a history: CONTRIBUTING.md, "A recorded history".
 func TestRecordedHistoriesReachEveryCommand(t *testing.T) {
 	t.Parallel()
 	blocks, summary := coverage(t)

@@ -38,7 +38,7 @@ func (s *startedRuns) CountWorkflow(
 	return &workflowservice.CountWorkflowExecutionsResponse{Count: n}, nil
 }
 
-// Of more open runs than a page holds, those of the page are the oldest, which Temporal lists last.
+// Of more open runs than a page holds, the page has the oldest, which Temporal lists last.
 func TestTheOldestOpenRunsAreSeparated(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -63,7 +63,7 @@ func someEvent() sent {
 	}
 }
 
-// A forwarded request has the original bytes and headers, without those of the original connection.
+// A forwarded request has the original bytes and headers, without the original connection's headers.
 func TestAnEventIsForwardedAsItCame(t *testing.T) {
 	t.Parallel()
 	url, came := developer(t, http.StatusTeapot)
