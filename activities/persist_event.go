@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -33,6 +34,9 @@ func (a *Activities) persist(ctx context.Context, r event.Receipt, body []byte, 
 	}
 	reportWithoutEffect(ctx, r.Provider, persisted.WithoutEffect)
 	reportPossibleDuplicate(ctx, r.Provider, persisted.PossibleDuplicateOf, err)
+	if decided, ok := errors.AsType[*event.DecisionError](err); ok {
+		persisted.PassedTo = decided.PassedTo
+	}
 	persisted.Decision, err = decisionOf(err)
 	if err == nil && persisted.Decision == nil && !persisted.Duplicate {
 		a.countMapping(ctx, r.Provider, p.Mapping())

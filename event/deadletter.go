@@ -143,7 +143,17 @@ type Decision struct {
 }
 
 // DecisionError is returned if an operator's decision prevents the processing of an event.
-type DecisionError struct{ Decision Decision }
+type DecisionError struct {
+	Decision Decision
+	// PassedTo is set if the event's key now belongs to another event: a part of it.
+	PassedTo *KeyOwner
+}
+
+// KeyOwner is the event that owns a key, with its fingerprint.
+type KeyOwner struct {
+	ID          string `json:"id"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
 
 func (e *DecisionError) Error() string {
 	v := e.Decision

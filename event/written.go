@@ -42,8 +42,10 @@ type Persisted struct {
 	Entities []string `json:"entities,omitempty"`
 	// WithoutEffect counts changes whose part of the history is collapsed, if Processed.
 	WithoutEffect int `json:"without_effect,omitempty"`
-	// Decision is set if an operator decided about the event: nothing was stored.
+	// Decision is set if an operator decided about the event: nothing was stored. Then PassedTo is the event that has its key now,
+	// if that is another one.
 	Decision *Decision `json:"decision,omitempty"`
+	PassedTo *KeyOwner `json:"passed_to,omitempty"`
 }
 
 // Batched is the result of an event in a batch.

@@ -43,8 +43,14 @@ func (d *database) drainInto(lanes ...event.Lane) (run []event.Waiting) {
 		require.NoError(d.t, err)
 	}
 	for _, w := range run {
-		_, err := d.Writer.Process(d.t.Context(), w.Receipt, w.Body, parsed(patch(w.Receipt.Key, `{"n":1}`)), runOf(w.Receipt))
+		p := parsed(patch(w.Receipt.Key, `{"n":1}`))
+		persisted, err := d.Writer.Process(d.t.Context(), w.Receipt, w.Body, p, runOf(w.Receipt))
 		require.NoError(d.t, err)
+		if persisted.OwnerWaits { // as the workflow does
+			w.Receipt.ID = persisted.Owner
+			_, err = d.Writer.Process(d.t.Context(), w.Receipt, w.Body, p, runOf(w.Receipt))
+			require.NoError(d.t, err)
+		}
 	}
 	return run
 }
@@ -313,5 +319,55 @@ func TestAnyOrderOfASplitLeavesOneEffectAPart(t *testing.T) {
 		}
 		require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state <> 'discarded'`), "seed %d", seed)
 		require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`), "seed %d", seed)
+	}
+}
+
+// The sender has sent the events again, and they wait in the inbox, when the whole event, which has the key of one of them, is split:
+// the event that waits gets the key, and each is processed once.
+func TestAPartThatWaitsAlreadyGetsTheKey(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole := receipt()
+	whole.Key, whole.Fingerprint, whole.Certain = "evt_1", "sha256:whole", true
+	d.fail(whole, event.Rejectf("x", "x"), "run-1")
+	writer := d.Inbox.NewInboxWriter()
+	for _, key := range []string{"evt_1", "evt_2"} {
+		stored, err := writer.Spool(t.Context(), event.LaneOverflow, sentAgain(key, "sha256:"+key), body, false)
+		require.NoError(t, err)
+		require.True(t, stored)
+	}
+	d.split(whole, partsOf(whole, "evt_1", "evt_2", "evt_3")...)
+	require.Len(t, d.drainInto(event.LaneOverflow), 3)
+	require.EqualValues(t, 3, d.processedEvents())
+	require.Equal(t, 3, value[int](d, `SELECT count(*) FROM event_entities`))
+	require.Empty(t, d.conflicts())
+}
+
+// The sender has sent a part again while the whole event was dead, and had the key of the part: it is kept as a conflict. After the
+// split the two are one event, whether an operator has accepted the conflict before or not.
+func TestAPartThatWasKeptAsAConflictIsOneEvent(t *testing.T) {
+	t.Parallel()
+	for _, accepts := range []bool{false, true} {
+		d := open(t)
+		whole := receipt()
+		whole.Key, whole.Fingerprint, whole.Certain = "evt_1", "sha256:whole", true
+		d.fail(whole, event.Rejectf("x", "x"), "run-1")
+		again := sentAgain("evt_1", "sha256:evt_1").WithConflictKey(whole.ID)
+		p := parsed(patch("evt_1", `{"n":1}`))
+		_, err := d.Writer.Process(t.Context(), again, body, p, runOf(again))
+		held, ok := errors.AsType[*event.Error](err)
+		require.True(t, ok && held.Code == event.CodeKeyConflict, err)
+		d.fail(again, held, "run-2")
+		if accepts {
+			d.take(d.deadLetterOf(again).ID)
+			_, err = d.Writer.Process(t.Context(), again, body, p, anotherRun(again))
+			require.NoError(t, err)
+		}
+		parts := partsOf(whole, "evt_1", "evt_2")
+		d.split(whole, parts...)
+		d.drainInto(event.LaneOverflow)
+		require.EqualValues(t, 2, d.processedEvents())
+		require.Equal(t, 2, value[int](d, `SELECT count(*) FROM event_entities`))
+		require.Equal(t, event.DeadLetterResolved, d.deadLetterOf(again).State)
 	}
 }

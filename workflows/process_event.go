@@ -28,6 +28,8 @@ type ProcessResult struct {
 	CorrelationID string `json:"correlation_id,omitempty"`
 	// Decision is set if an operator made a decision about the event (discarded, replaced or expunged).
 	Decision *event.Decision `json:"decision,omitempty"`
+	// PassedTo is the event that has the key now, if the decision has passed it on.
+	PassedTo *event.KeyOwner `json:"passed_to,omitempty"`
 
 	rescues bool // the key's owner is dead or unfinished, and this redelivery can continue it
 }
@@ -89,6 +91,7 @@ func store(
 		return result, failed
 	}
 	if persisted.Decision != nil {
+		result.PassedTo = persisted.PassedTo
 		return result.decided(persisted.Decision), nil
 	}
 	if persisted.Duplicate {

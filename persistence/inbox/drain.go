@@ -14,8 +14,9 @@ import (
 
 const (
 	waitingColumns = `
-SELECT seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts, coalesce(last_error, ''),
-       due_at, `
+SELECT ` + waitingFields
+	waitingFields = `seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts,
+       coalesce(last_error, ''), due_at, `
 
 	// claimInbox skips rows claimed by another process. The run of a large event reads its body itself.
 	claimInbox = waitingColumns + `CASE WHEN lane = 'large' THEN '' ELSE raw_body END FROM inbox

@@ -23,6 +23,9 @@ UPDATE idempotency_keys SET event_id = $3::uuid, fingerprint = nullif($4, '')
 
 	// removeWhole removes the whole event, which needs no run any more.
 	removeWhole = `DELETE FROM inbox WHERE workflow_id = $1 AND event_id = $2::uuid`
+
+	// takeWaiting takes the events that wait for the key of the whole one out of the inbox.
+	takeWaiting = `DELETE FROM inbox WHERE workflow_id = $1 RETURNING ` + waitingFields + `raw_body`
 )
 
 // Split replaces an event by those that it is split into, in one transaction: they are put into the inbox like the events of a
@@ -48,53 +51,104 @@ func (s *Store) Split(
 	if status == event.StatusProcessed {
 		return event.Persisted{Processed: true}, true, nil
 	}
-	decision, err := s.split(ctx, tx, whole, run, parts)
+	decided, err := s.split(ctx, tx, whole, run, parts)
 	if err != nil {
 		return p, false, err
 	}
-	return p, true, &event.DecisionError{Decision: decision}
+	return p, true, decided
 }
 
 func (s *Store) split(
 	ctx context.Context, t *postgres.Transaction, whole event.Receipt, run event.Run, parts []event.Received,
-) (event.Decision, error) {
+) (*event.DecisionError, error) {
 	by := oversight.Actor{Name: event.Splitter, Reason: event.SplitReason(len(parts))}
 	decision := writer.DecisionBy(by, whole.ID, event.OutcomeReplaced)
 	decision.ReplacedBy = parts[0].ID
 	if _, err := writer.Decide(ctx, s.writer, t, decision, whole); err != nil {
-		return decision, err
+		return nil, err
+	}
+	heir := heirOf(whole, parts)
+	waiting, err := s.removeWhole(ctx, t, decision, whole, heir)
+	if err != nil {
+		return nil, err
+	}
+	if err := insertParts(ctx, t, parts, waiting); err != nil {
+		return nil, err
 	}
 	b := &pgx.Batch{}
-	queuePassedKey(b, whole, parts)
-	deadletters.QueueReplaced(b, decision)
-	writer.QueueRemovalOfCopies(b, whole)
-	b.Queue(removeWhole, postgres.Clean(whole.WorkflowID()), whole.ID)
-	if err := t.Send(ctx, b); err != nil {
-		return decision, err
-	}
-	if err := insertParts(ctx, t, parts); err != nil {
-		return decision, err
-	}
-	b = &pgx.Batch{}
 	audit.Queue(b, by.Did(oversight.AuditSplit, "event:"+whole.ID, audit.DetailOf(map[string]any{
 		"events": len(parts), "first": decision.ReplacedBy, "request_id": postgres.Clean(whole.RequestID), "run_id": run.RunID,
 	})))
-	return decision, t.Commit(ctx, b)
+	decided := &event.DecisionError{Decision: decision}
+	if heir != nil {
+		decided.PassedTo = &event.KeyOwner{ID: heir.ID, Fingerprint: heir.Fingerprint}
+	}
+	return decided, t.Commit(ctx, b)
 }
 
-// queuePassedKey gives the key of the whole event to a part that has it, too: the keys of two definitions may be the same.
-func queuePassedKey(b *pgx.Batch, whole event.Receipt, parts []event.Received) {
-	for _, part := range parts {
-		if r := part.Receipt; r.Key == whole.Key {
-			b.Queue(ownerToPart, postgres.Clean(r.Provider), postgres.Clean(r.Key), r.ID, postgres.Clean(r.Fingerprint), whole.ID)
-			return
+// heirOf returns the part that has the key of the whole event, too: the keys of two definitions may be the same.
+func heirOf(whole event.Receipt, parts []event.Received) *event.Receipt {
+	for n := range parts {
+		if parts[n].Key == whole.Key {
+			return &parts[n].Receipt
 		}
 	}
+	return nil
 }
 
-// insertParts puts the events into the inbox, a group at a time.
-func insertParts(ctx context.Context, t *postgres.Transaction, parts []event.Received) error {
-	rows, err := rowsOfParts(parts)
+// removeWhole closes the dead letter of the whole event, and removes it from the inbox. If a part has its key, it also takes out
+// and returns what waits there for the key: the part comes first.
+func (s *Store) removeWhole(
+	ctx context.Context, t *postgres.Transaction, decision event.Decision, whole event.Receipt, heir *event.Receipt,
+) (others []*inboxRow, err error) {
+	b := &pgx.Batch{}
+	deadletters.QueueReplaced(b, decision)
+	writer.QueueRemovalOfCopies(b, whole)
+	b.Queue(removeWhole, postgres.Clean(whole.WorkflowID()), whole.ID)
+	if heir == nil {
+		return nil, t.Send(ctx, b)
+	}
+	b.Queue(ownerToPart, postgres.Clean(whole.Provider), postgres.Clean(whole.Key), heir.ID, postgres.Clean(heir.Fingerprint), whole.ID)
+	var taken []waiting
+	b.Queue(takeWaiting, postgres.Clean(whole.WorkflowID())).Query(func(rows pgx.Rows) (err error) {
+		taken, err = pgx.CollectRows(rows, scanWaiting)
+		return err
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return nil, err
+	}
+	return othersOf(ctx, t, whole, taken)
+}
+
+// othersOf returns the rows of events that aren't the whole one.
+func othersOf(ctx context.Context, t *postgres.Transaction, whole event.Receipt, taken []waiting) (others []*inboxRow, err error) {
+	b := &pgx.Batch{}
+	for _, w := range taken {
+		switch r := w.Receipt; {
+		case w.unread != nil:
+			if err := buryUnread(ctx, t, w); err != nil {
+				return nil, err
+			}
+		case r.Fingerprint != "" && r.Fingerprint == whole.Fingerprint:
+			writer.QueueRedelivery(b, r.ID, whole.ID)
+		default:
+			lane := w.Lane
+			if lane == event.LaneCopy { // it isn't inserted for an event that is stored
+				lane = event.LaneOverflow
+			}
+			row, err := newInboxRow(lane, r, w.Body, w.RejectRedelivery)
+			if err != nil {
+				return nil, err
+			}
+			others = append(others, row)
+		}
+	}
+	return others, t.Send(ctx, b)
+}
+
+// insertParts puts the events into the inbox, a group at a time, and behind them those that were taken out for their key.
+func insertParts(ctx context.Context, t *postgres.Transaction, parts []event.Received, others []*inboxRow) error {
+	rows, err := rowsOfParts(parts, others)
 	for len(rows) > 0 && err == nil {
 		n, size := 0, 0
 		for n < len(rows) && (n == 0 || n < maxGroupRows && size+rows[n].size() <= maxGroupBytes) {
@@ -108,8 +162,8 @@ func insertParts(ctx context.Context, t *postgres.Transaction, parts []event.Rec
 }
 
 // rowsOfParts returns the rows in the order in which all writers of the inbox insert.
-func rowsOfParts(parts []event.Received) ([]*inboxRow, error) {
-	rows := make([]*inboxRow, len(parts))
+func rowsOfParts(parts []event.Received, others []*inboxRow) ([]*inboxRow, error) {
+	rows := make([]*inboxRow, len(parts), len(parts)+len(others))
 	for i, part := range parts {
 		r, lane := part.Receipt, laneOf(part)
 		if lane == event.LaneLarge {
@@ -120,6 +174,7 @@ func rowsOfParts(parts []event.Received) ([]*inboxRow, error) {
 			return nil, err
 		}
 	}
+	rows = append(rows, others...)
 	slices.SortStableFunc(rows, func(a, b *inboxRow) int { return strings.Compare(a.workflowID, b.workflowID) })
 	return rows, nil
 }
@@ -150,39 +205,56 @@ func insertGroupOfParts(ctx context.Context, t *postgres.Transaction, rows []*in
 		}
 		ordinary = append(ordinary, row)
 	}
-	queueInsert(b, ordinary)
-	if err := t.Send(ctx, b); err != nil {
-		return err
+	for n := 0; len(ordinary) > 0 && n < maxInserts; n++ {
+		queueInsert(b, ordinary)
+		if err := t.Send(ctx, b); err != nil {
+			return err
+		}
+		var err error
+		if ordinary, err = settleRepeats(ctx, t, ordinary); err != nil {
+			return err
+		}
+		b = &pgx.Batch{}
 	}
-	apart, err := conflictsOf(ctx, t, ordinary)
-	if err != nil || len(apart) == 0 {
-		return err
+	if len(ordinary) > 0 {
+		return errInboxMoved
 	}
-	b = &pgx.Batch{}
-	queueInsert(b, apart)
 	return t.Send(ctx, b)
 }
 
-// conflictsOf records the rows whose key another event in the inbox has, with other content, and returns those that must be kept,
-// under keys of their own.
-func conflictsOf(ctx context.Context, t *postgres.Transaction, rows []*inboxRow) (apart []*inboxRow, err error) {
+// maxInserts is how often rows are inserted: those that made them redundant may leave the inbox in between, and a conflict is
+// inserted under another key.
+const maxInserts = 5
+
+var errInboxMoved = &event.Error{
+	Class: event.ClassTransient, Code: "inbox_moved", Text: "the inbox changed while the parts of an event were added",
+}
+
+// settleRepeats records which rows repeat others in the inbox, or conflict with them. It returns the rows that must be inserted
+// again: under keys of their own, or because the others have left the inbox.
+func settleRepeats(ctx context.Context, t *postgres.Transaction, rows []*inboxRow) (again []*inboxRow, err error) {
 	b := &pgx.Batch{}
 	for _, row := range rows {
+		if row.stored {
+			continue
+		}
 		c := row.event.ConflictWith(row.owner, row.fingerprint)
-		if row.stored || c == nil {
+		switch {
+		case row.owner == "":
+			again = append(again, row)
+			continue
+		case c == nil:
+			writer.QueueRedelivery(b, row.event.ID, row.owner)
 			continue
 		}
 		writer.QueueConflict(b, *c)
 		if row.event.IsConflict(c) {
-			again, err := newInboxRow(row.lane, row.event.WithConflictKey(row.owner), row.body, row.reject)
+			apart, err := newInboxRow(row.lane, row.event.WithConflictKey(row.owner), row.body, row.reject)
 			if err != nil {
 				return nil, err
 			}
-			apart = append(apart, again)
+			again = append(again, apart)
 		}
 	}
-	if b.Len() == 0 {
-		return nil, nil
-	}
-	return apart, t.Send(ctx, b)
+	return again, t.Send(ctx, b)
 }

@@ -59,6 +59,11 @@ func queueRedeliveries(b *pgx.Batch, ws []*write) {
 		postgres.Column(repeated, func(w *write) string { return w.Owner }))
 }
 
+// QueueRedelivery keeps the ID of an event that repeats the owner.
+func QueueRedelivery(b *pgx.Batch, id, owner string) {
+	b.Queue(keepRedeliveries, []string{id}, []string{owner})
+}
+
 // isRedelivery reports whether the event repeats the one that owns its key. Conflicts have a list of their own.
 func (w *write) isRedelivery() bool {
 	return w.Outcome == event.OutcomeDuplicate && w.imported == "" && w.Conflict == nil && w.Owner != "" && w.Owner != w.receipt.ID

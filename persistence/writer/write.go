@@ -141,6 +141,9 @@ func (w *write) owns() bool {
 	if w.former != nil {
 		return w.ownsBoth()
 	}
+	if w.repeatsApart() {
+		return false
+	}
 	return w.found.status != "" || w.found.owner == w.receipt.ID ||
 		w.found.owner != "" && w.receipt.BeforeWindowOf(*w.found.ownerReceived)
 }

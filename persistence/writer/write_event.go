@@ -73,7 +73,7 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 		return event.Persisted{}, err
 	}
 	if w.Decision != nil {
-		return event.Persisted{}, &event.DecisionError{Decision: *w.Decision}
+		return event.Persisted{}, &event.DecisionError{Decision: *w.Decision, PassedTo: w.passedTo()}
 	}
 	if w.Held != nil {
 		return event.Persisted{PossibleDuplicateOf: w.newlyHeldFor(), Conflict: w.Conflict}, w.Held
@@ -84,4 +84,12 @@ func resultOf(w *write, err error) (event.Persisted, error) {
 		Processed: w.Outcome == event.OutcomeProcessed, WithoutEffect: w.WithoutEffect,
 		Entities: w.Entities,
 	}, nil
+}
+
+// passedTo returns the event that has the key of one that is decided; nil if it has the key itself.
+func (w *write) passedTo() *event.KeyOwner {
+	if f := w.found; w.isAnother(f) {
+		return &event.KeyOwner{ID: f.owner, Fingerprint: f.ownerFingerprint}
+	}
+	return nil
 }

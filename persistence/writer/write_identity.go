@@ -158,10 +158,13 @@ func (w *write) keyApart() string {
 	return w.receipt.WithConflictKey("").Key
 }
 
+// mayBeApart reports whether a redelivery of the event may have been kept as a conflict, since the key belonged to another one.
+func (w *write) mayBeApart() bool { return w.former != nil || w.receipt.SplitFrom != "" && w.scope != entitiesOnly }
+
 // repeatsApart reports whether a redelivery of the event was kept as a conflict: only one of the two is processed.
 func (w *write) repeatsApart() bool {
 	f := w.apart
-	return w.former != nil && w.found.status != event.StatusProcessed && w.isAnother(f) &&
+	return w.mayBeApart() && w.found.status != event.StatusProcessed && w.isAnother(f) &&
 		!w.receipt.BeforeWindowOf(*f.ownerReceived)
 }
 
@@ -223,6 +226,8 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 			passed = append(passed, restored)
 		case w.restoresCorrected():
 			free = append(free, &write{receipt: w.receipt.IdentifiedAs(*w.parsed.Identity)})
+		case w.receipt.SplitFrom != "" && w.former == nil && w.repeatsApart():
+			passed = append(passed, w.eachKey()...)
 		case !w.isCorrected, w.imported != "" && w.found.status != "":
 		case w.former == nil:
 			own = append(own, w)

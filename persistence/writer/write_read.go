@@ -120,7 +120,9 @@ func (t *writing) queueReads(b *pgx.Batch) {
 	})
 	if corrected := filter(byKey, func(w *write) bool { return w.former != nil }); len(corrected) > 0 {
 		t.queueFound(b, corrected, (*write).formerKey, func(w *write, f found) { w.formerFound = f })
-		t.queueFound(b, corrected, (*write).keyApart, func(w *write, f found) { w.apart = f })
+	}
+	if apart := filter(byKey, (*write).mayBeApart); len(apart) > 0 {
+		t.queueFound(b, apart, (*write).keyApart, func(w *write, f found) { w.apart = f })
 	}
 	t.queueNaming(b)
 	switch {

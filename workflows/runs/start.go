@@ -84,7 +84,8 @@ const maxStarts = 3
 //   - An event with the same key but other content isn't started, and Conflict is set; it never runs in place of a failed event.
 //   - An event with the same certain key and the same content in other bytes is a redelivery, and Rewritten is set. If the first
 //     one has failed, it runs again with its own bytes.
-//   - An event that a run has split from another one starts after that run, if both have the same key.
+//   - An event that a run has split from another one starts after that run, if both have the same key. Until it does, its
+//     redeliveries are compared with it.
 //   - If the event's own run has failed, this isn't a redelivery: the caller didn't know about the run.
 //
 // The error is an *IDTakenError if the workflow isn't an event's.
@@ -122,7 +123,10 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 			continue
 		}
 		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
-		if r.IsConflict(earlier.Conflict) && !r.OutsideWindowOf(earlier.receivedAt) {
+		isInWindow := !r.OutsideWindowOf(earlier.receivedAt)
+		if earlier.Conflict != nil && isInWindow && s.findHeir(ctx, &earlier) {
+			earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
+		} else if r.IsConflict(earlier.Conflict) && isInWindow {
 			if first, same := s.rewritten(ctx, r, body, earlier.Started); same {
 				earlier.Conflict, earlier.Rewritten, r.Fingerprint, body = nil, true, earlier.Fingerprint, first
 			}
@@ -139,10 +143,28 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 			r.ID, dead = cmp.Or(earlier.EventID, r.ID), earlier.Started
 		default:
-			return s.withOutcome(ctx, earlier.Started), nil
+			found := s.withOutcome(ctx, earlier.Started)
+			if found.EventID != own {
+				return found, nil
+			}
+			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE // another event's run found that this one has the key
 		}
 	}
 	return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrStartContended)
+}
+
+// findHeir sets the event that has the key, if the run has split its own event and passed the key to a part, which waits for its
+// run or had one before.
+func (s *Starter) findHeir(ctx context.Context, e *earlierRun) bool {
+	if e.State != StateProcessed {
+		return false
+	}
+	result, err := s.result(ctx, event.Run{WorkflowID: e.WorkflowID, RunID: e.RunID})
+	if err != nil || result.PassedTo == nil {
+		return false
+	}
+	e.EventID, e.Fingerprint, e.State = result.PassedTo.ID, result.PassedTo.Fingerprint, StateProcessing
+	return true
 }
 
 // rewritten returns the body of the event that owns the key if that is the same JSON value in other bytes. A body that can't be
