@@ -33,6 +33,8 @@ type Activities struct {
 	Audit        AuditLog
 	// Parse parses stored events with the current definitions.
 	Parse event.Parser
+	// ParseAgain is Parse that also says which events the definitions split.
+	ParseAgain event.Parser
 	// Automatic returns the current policy of automatic replay, which a reload of the definitions can change.
 	Automatic func() operation.AutomaticReplay
 	// RestoreRate is the max number of restored events that are started again per second.

@@ -41,7 +41,7 @@ func (a *Activities) rebuildPage(ctx context.Context, id string, n int) (operati
 		if err := failed[r.ID]; err != nil {
 			return event.Parsed{}, err
 		}
-		return a.Parse(r, body)
+		return a.ParseAgain(r, body)
 	})
 }
 

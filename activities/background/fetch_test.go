@@ -84,7 +84,7 @@ func TestARebuildFetchesStatesAgain(t *testing.T) {
 	run := func(fetch bool, fails map[string][]error, ids ...string) (*rebuildIn, *api, error) {
 		store, provider := &rebuildIn{fetch: fetch, ids: ids}, &api{fails: fails}
 		all := &Activities{Rebuilds: store, States: provider, Fetcher: provider,
-			Parse: func(event.Receipt, []byte) (event.Parsed, error) { return event.Parsed{}, nil }}
+			ParseAgain: func(event.Receipt, []byte) (event.Parsed, error) { return event.Parsed{}, nil }}
 		_, err := all.rebuildPage(t.Context(), "one", 20)
 		return store, provider, err
 	}

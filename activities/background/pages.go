@@ -119,7 +119,7 @@ func (a *Activities) CancelResend(ctx context.Context, id string) error {
 
 func logRebuild(ctx context.Context, r operation.Rebuild) {
 	slog.InfoContext(ctx, "rebuild.ended", "rebuild_id", r.ID, "outcome", string(r.State), "dry_run", r.DryRun, "read", r.Read,
-		"changed", r.Changed, "unreadable", r.Unreadable, "skipped", r.Skipped, "entities", r.Entities,
+		"changed", r.Changed, "unreadable", r.Unreadable, "splits", r.Splits, "skipped", r.Skipped, "entities", r.Entities,
 		"duration_ms", time.Since(r.StartedAt).Milliseconds())
 }
 

@@ -33,6 +33,8 @@ type Rebuild struct {
 	Changed int64 `json:"changed"`
 	// Unreadable counts those that can't be parsed, or whose result the database rejects. They stay unchanged.
 	Unreadable int64 `json:"unreadable"`
+	// Splits counts those of which the current definition makes several. They stay one event each, unchanged.
+	Splits int64 `json:"splits"`
 	// Skipped counts those with a decision by an operator.
 	Skipped int64 `json:"skipped"`
 	// Entities counts the changed entities, each once.
@@ -43,7 +45,7 @@ type Rebuild struct {
 	SharedKeys int64 `json:"shared_keys"`
 	// KeyConflicts lists the first of these, up to 20.
 	KeyConflicts []SharedKey `json:"key_conflicts,omitempty" jsonschema:"maxItems=20"`
-	// Problems lists the first unreadable events, up to 20.
+	// Problems lists the first events that are unreadable, or that the definition splits, up to 20.
 	Problems []RebuildProblem `json:"problems,omitempty" jsonschema:"maxItems=20"`
 
 	// From and Until are when its first and last event was accepted.
@@ -80,7 +82,10 @@ type SharedKey struct {
 // MaxProblems bounds Rebuild.Problems, Rebuild.KeyConflicts and Import.Problems.
 const MaxProblems = 20
 
-// RebuildProblem is an event that couldn't be parsed. The message contains no payload.
+// CodeSplits is the code of a processed event of which the current definition makes several.
+const CodeSplits = "splits"
+
+// RebuildProblem is an event that couldn't be parsed, or that the definition splits. The message contains no payload.
 type RebuildProblem struct {
 	EventID  string      `json:"event_id"`
 	Provider string      `json:"provider"`

@@ -167,7 +167,8 @@ func ofRebuild(r operation.Rebuild) operationView {
 		o.About += " (a dry run changes nothing)"
 	}
 	o.Counts = []frame.Fact{
-		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Skipped", r.Skipped),
+		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Several events now", r.Splits),
+		count("Skipped", r.Skipped),
 		count("Entities", r.Entities), count("Other keys", r.CorrectedKeys), count("Of these another event's", r.SharedKeys),
 	}
 	if r.DryRun && !o.IsOpen() {

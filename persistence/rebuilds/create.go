@@ -20,7 +20,7 @@ const (
 INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by, first_id, last_id, refetch)
 VALUES ($1, $2, $3, $4, $5, $6, $7::uuid, $8::uuid, $9) ON CONFLICT DO NOTHING`
 
-	rebuildColumns = `provider, kind, dry_run, refetch, read, changed, unreadable, skipped, entities, problems,
+	rebuildColumns = `provider, kind, dry_run, refetch, read, changed, unreadable, splits, skipped, entities, problems,
        corrected_keys, shared_keys, key_conflicts,
        coalesce(first_id::text, ''), coalesce(cursor::text, ''), coalesce(last_id::text, '')`
 )
@@ -91,7 +91,7 @@ type rebuildRow struct {
 
 func scanRebuild(row pgx.Row) (r rebuildRow, err error) {
 	err = bulk.Scan(row, &r.Base, &r.Filter.Provider, &r.Filter.Kind, &r.DryRun, &r.Fetch, &r.Read, &r.Changed,
-		&r.Unreadable, &r.Skipped, &r.Entities, &r.Problems,
+		&r.Unreadable, &r.Splits, &r.Skipped, &r.Entities, &r.Problems,
 		&r.CorrectedKeys, &r.SharedKeys, &r.KeyConflicts, &r.first, &r.cursor, &r.last)
 	r.From, r.Reached, r.Until = event.AcceptedAt(r.first), event.AcceptedAt(r.cursor), event.AcceptedAt(r.last)
 	return r, err

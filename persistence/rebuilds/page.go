@@ -33,7 +33,7 @@ RETURNING (xmax = 0) AS is_new)
 UPDATE rebuilds
    SET cursor = $2::uuid, read = read + $8, changed = changed + $9, unreadable = unreadable + $10, skipped = skipped + $11,
        problems = problems || $12::jsonb, corrected_keys = corrected_keys + $13, shared_keys = shared_keys + $14,
-       key_conflicts = key_conflicts || $15::jsonb, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
+       key_conflicts = key_conflicts || $15::jsonb, splits = splits + $16, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
  WHERE id = $1`
 
 	// dropRebuilt drops some findings of earlier rebuilds, whose IDs are less. Each page does so, and the table stays about as long
@@ -216,12 +216,24 @@ func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 		return
 	}
 	p, err := parse(e.Receipt, e.Body)
+	if err == nil && p.Splits > 0 {
+		t.seen.Splits++
+		t.listProblem(e, splitsNow(p.Splits))
+		return
+	}
 	if err == nil {
 		e.again, err = writer.NewReparsed(e.Receipt, p)
 	}
 	if err != nil {
 		t.noteProblem(e, err)
 	}
+}
+
+// splitsNow says why an event stays as it is: what it did can't be taken for what its parts would do, and they may have arrived
+// on their own since the definition was corrected.
+func splitsNow(parts int) *event.Error {
+	return event.Rejectf(operation.CodeSplits, "the current definition finds %d events in it, and it stays one: if they are missing, "+
+		"send its body again (holdfast event body, holdfast send --file)", parts)
 }
 
 // resolveNames gives changes the IDs that their names stand for.
@@ -293,6 +305,10 @@ const maxProblem = 500
 
 func (t *rebuilding) noteProblem(e *rebuilt, err error) {
 	t.seen.Unreadable++
+	t.listProblem(e, err)
+}
+
+func (t *rebuilding) listProblem(e *rebuilt, err error) {
 	if len(t.row.Problems)+len(t.seen.Problems) < operation.MaxProblems {
 		t.seen.Problems = append(t.seen.Problems, operation.RebuildProblem{
 			EventID: e.Receipt.ID, Provider: e.Receipt.Provider, Class: event.ClassOf(err), Code: event.CodeOf(err),
@@ -324,5 +340,6 @@ func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 	b.Queue(dropPlannedKeys, t.row.ID)
 	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
 	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,
-		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems, t.seen.CorrectedKeys, t.seen.SharedKeys, conflicts)
+		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems, t.seen.CorrectedKeys, t.seen.SharedKeys, conflicts,
+		t.seen.Splits)
 }

@@ -159,7 +159,9 @@ func (w *write) keyApart() string {
 }
 
 // mayBeApart reports whether a redelivery of the event may have been kept as a conflict, since the key belonged to another one.
-func (w *write) mayBeApart() bool { return w.former != nil || w.receipt.SplitFrom != "" && w.scope != entitiesOnly }
+func (w *write) mayBeApart() bool {
+	return w.former != nil || w.receipt.SplitFrom != "" && w.scope != entitiesOnly
+}
 
 // repeatsApart reports whether a redelivery of the event was kept as a conflict: only one of the two is processed.
 func (w *write) repeatsApart() bool {

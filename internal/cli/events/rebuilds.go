@@ -27,22 +27,22 @@ func RebuildCommand() *cobra.Command {
 func rebuilds() cli.Runs[operation.Rebuild] {
 	return cli.Runs[operation.Rebuild]{
 		Kind:    operation.KindRebuild,
-		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SKIPPED+", "ENTITIES+"},
+		Heading: []string{"DRY RUN+", "READ", "CHANGED", "UNREADABLE", "SPLITS+", "SKIPPED+", "ENTITIES+"},
 		Cells: func(r operation.Rebuild) []string {
 			return []string{
-				fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable), cli.Number(r.Skipped),
-				cli.Number(r.Entities),
+				fmt.Sprint(r.DryRun), cli.Number(r.Read), cli.Number(r.Changed), cli.Number(r.Unreadable), cli.Number(r.Splits),
+				cli.Number(r.Skipped), cli.Number(r.Entities),
 			}
 		},
 		Write: writeRebuild,
 		Line: func(r operation.Rebuild) string {
-			return fmt.Sprintf("%d events read: %d changed, %d unreadable, %d skipped; %d entities differ (%s)",
-				r.Read, r.Changed, r.Unreadable, r.Skipped, r.Entities, r.State)
+			return fmt.Sprintf("%d events read: %d changed, %d unreadable, %d splits, %d skipped; %d entities differ (%s)",
+				r.Read, r.Changed, r.Unreadable, r.Splits, r.Skipped, r.Entities, r.State)
 		},
 		End: func(r operation.Rebuild) (bool, error) {
-			if r.State.Ended() && r.Unreadable > 0 {
-				return true, fmt.Errorf("%d of %d events could not be read and are unchanged: holdfast rebuild show %s",
-					r.Unreadable, r.Read, r.ID)
+			if unchanged := r.Unreadable + r.Splits; r.State.Ended() && unchanged > 0 {
+				return true, fmt.Errorf("%d of %d events could not be read, or are several now, and are unchanged: holdfast rebuild show %s",
+					unchanged, r.Read, r.ID)
 			}
 			return r.State.Ended(), nil
 		},
@@ -93,6 +93,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 		"events read", cli.Number(r.Read),
 		"changed", cli.Number(r.Changed),
 		"unreadable", cli.Number(r.Unreadable),
+		"splits", splitsText(r),
 		"skipped", cli.Number(r.Skipped),
 		"entities that differ", cli.Number(r.Entities),
 		"other keys", otherKeys(r),
@@ -105,7 +106,7 @@ func writeRebuild(w io.Writer, r operation.Rebuild) error {
 	if err := writeKeyConflicts(w, r.KeyConflicts); err != nil || len(r.Problems) == 0 {
 		return err
 	}
-	table := cli.NewTable(w, "UNREADABLE EVENT!", "PROVIDER", "CLASS+", "CODE", "MESSAGE")
+	table := cli.NewTable(w, "UNCHANGED EVENT!", "PROVIDER", "CLASS+", "CODE", "MESSAGE")
 	for _, p := range r.Problems {
 		table.Row(p.EventID, p.Provider, string(p.Class), p.Code, cli.Shorten(p.Message))
 	}
@@ -118,6 +119,14 @@ func otherKeys(r operation.Rebuild) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, of which %s are another event's", cli.Number(r.CorrectedKeys), cli.Number(r.SharedKeys))
+}
+
+// splitsText says how many events the current definition splits; "" if none.
+func splitsText(r operation.Rebuild) string {
+	if r.Splits == 0 {
+		return ""
+	}
+	return cli.Number(r.Splits) + " (several events by the current definition; each stays one)"
 }
 
 func writeKeyConflicts(w io.Writer, all []operation.SharedKey) error {
