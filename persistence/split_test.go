@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/persistence/writer"
 )
 
 // partsOf returns the events that the definition now makes of one, with these keys.
@@ -43,16 +46,57 @@ func (d *database) drainInto(lanes ...event.Lane) (run []event.Waiting) {
 		require.NoError(d.t, err)
 	}
 	for _, w := range run {
-		p := parsed(patch(w.Receipt.Key, `{"n":1}`))
-		persisted, err := d.Writer.Process(d.t.Context(), w.Receipt, w.Body, p, runOf(w.Receipt))
-		require.NoError(d.t, err)
-		if persisted.OwnerWaits { // as the workflow does
-			w.Receipt.ID = persisted.Owner
-			_, err = d.Writer.Process(d.t.Context(), w.Receipt, w.Body, p, runOf(w.Receipt))
-			require.NoError(d.t, err)
-		}
+		d.runPart(w.Receipt, w.Body, keyOfPart(w.Receipt))
 	}
 	return run
+}
+
+// keyOfPart returns the key that a part has unless it is kept as a conflict.
+func keyOfPart(r event.Receipt) string {
+	if r.ConflictsWith != "" {
+		return r.Earlier.Key
+	}
+	return r.Key
+}
+
+// runPart processes an event with one entity, as its run does: it goes on as the owner of its key if that waits, and becomes a dead
+// letter if only an operator may accept it.
+func (d *database) runPart(r event.Receipt, body []byte, entity string) {
+	d.t.Helper()
+	for range 2 {
+		persisted, err := d.Writer.Process(d.t.Context(), r, body, parsed(patch(entity, `{"n":1}`)), anotherRun(r))
+		if held, ok := errors.AsType[*event.Error](err); ok && held.Class == event.ClassConflict {
+			err = d.DeadLetters.RecordDeadLetter(d.t.Context(), event.DeadLetter{
+				Receipt: r, Body: body, Run: anotherRun(r),
+				Failure: event.Failure{Step: event.StepPersist, Class: held.Class, Code: held.Code, Attempts: 1, At: r.ReceivedAt},
+			})
+		}
+		if err != nil {
+			require.True(d.t, writer.IsRefusal(err), err)
+		}
+		if err != nil || !persisted.OwnerWaits {
+			return
+		}
+		r.ID = persisted.Owner
+	}
+}
+
+// accept replays the conflicts.
+func (d *database) accept() {
+	d.t.Helper()
+	rows, err := d.sql.Query(d.t.Context(), `SELECT id, event_id::text FROM dead_letters WHERE state = 'open' AND error_class = 'conflict'`)
+	require.NoError(d.t, err)
+	ids := map[int64]string{}
+	var id int64
+	var of string
+	_, err = pgx.ForEachRow(rows, []any{&id, &of}, func() error { ids[id] = of; return nil })
+	require.NoError(d.t, err)
+	for id, of := range ids {
+		letter, err := d.DeadLetters.DeadLetterOfEvent(d.t.Context(), of)
+		require.NoError(d.t, err)
+		d.take(id)
+		d.runPart(letter.Receipt, letter.Body, keyOfPart(letter.Receipt))
+	}
 }
 
 // An event is dead, and partly written. Its corrected definition splits it:
@@ -253,22 +297,28 @@ func TestABatchLeavesASplitToARun(t *testing.T) {
 	require.Equal(t, map[string]event.Outcome{whole.ID: event.OutcomeLeft, plain.ID: event.OutcomeProcessed}, outcomes(events))
 }
 
-// Whatever the order of replays, resets, redeliveries of the whole body under both definitions, and drains: each part has one
-// effect, and the whole event none.
+// Whatever the order of runs, replays, resets, redeliveries of the whole body under both definitions, recoveries, imports, conflicts that
+// an operator accepts, and drains, before and after the correction: each part has one effect, and the whole event none.
 func TestAnyOrderOfASplitLeavesOneEffectAPart(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	for seed := range uint64(60) {
+	movers := newMover(d, 1)
+	spooler := d.Inbox.NewInboxWriter()
+	for seed := range uint64(80) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		keys := []string{fmt.Sprintf("a%d", seed), fmt.Sprintf("b%d", seed), fmt.Sprintf("c%d", seed)}
 		whole := receipt()
-		whole.Key, whole.Fingerprint = "missing:"+whole.ID, "sha256:whole"
-		if random.IntN(3) == 0 {
+		whole.Key, whole.Fingerprint, whole.Certain = "missing:"+whole.ID, "sha256:whole", true
+		if random.IntN(2) == 0 {
 			whole.Key = keys[random.IntN(3)]
 		}
 		parts := partsOf(whole, keys...)
-		d.fail(whole, event.Rejectf("missing_items", "no items"), "run-1")
+		isCorrected := false
 		run := func(r event.Receipt) {
+			if !isCorrected {
+				d.fail(whole, event.Rejectf("missing_items", "no items"), fmt.Sprint("run-", random.Int()))
+				return
+			}
 			for range 2 { // as the workflow does if the owner waits
 				_, ok, err := d.Inbox.Split(t.Context(), r, anotherRun(r), partsOf(r, keys...))
 				if ok {
@@ -288,36 +338,60 @@ func TestAnyOrderOfASplitLeavesOneEffectAPart(t *testing.T) {
 				r.ID = persisted.Owner
 			}
 		}
+		spool := func(r event.Receipt) {
+			_, err := spooler.Spool(t.Context(), event.LaneOverflow, r, body, false)
+			if conflict, ok := errors.AsType[*event.ConflictError](err); ok {
+				_, err = spooler.Spool(t.Context(), event.LaneOverflow, r.WithConflictKey(conflict.Conflict.Owner), body, false)
+			}
+			require.NoError(t, err)
+		}
 		again := receipt() // accepted by an ingress with the earlier definition
-		again.Key, again.Fingerprint = whole.Key, whole.Fingerprint
-		for range 2 + random.IntN(6) {
-			switch random.IntN(4) {
+		again.Key, again.Fingerprint, again.Certain = whole.Key, whole.Fingerprint, true
+		isShared := slices.Contains(keys, whole.Key)
+		run(whole)
+		for range 2 + random.IntN(8) {
+			part := parts[random.IntN(len(parts))]
+			switch random.IntN(8) {
 			case 0:
-				run(whole)
+				isCorrected = true
 			case 1:
-				if again.Key != keys[0] && again.Key != keys[1] && again.Key != keys[2] {
+				run(whole)
+			case 2:
+				if !isShared {
 					run(again)
 				}
-			case 2: // the ingress splits it
-				for n, part := range parts {
-					r := sentAgain(part.Key, part.Fingerprint)
-					if r.Key == whole.Key { // an event with other content has the key until it is split
-						continue
-					}
-					_, err := d.Writer.Process(t.Context(), r, parts[n].Body, parsed(patch(r.Key, `{"n":1}`)), runOf(r))
-					require.NoError(t, err, "seed %d", seed)
+			case 3: // the ingress splits it
+				for _, part := range parts {
+					d.runPart(sentAgain(part.Key, part.Fingerprint), part.Body, part.Key)
 				}
-			case 3:
-				d.drainInto(event.LaneOverflow)
+			case 4: // while Temporal is down
+				spool(sentAgain(part.Key, part.Fingerprint))
+			case 5: // a recovery has no fingerprint, and finds that the key is taken
+				if !isShared {
+					d.runPart(sentAgain(part.Key, ""), part.Body, part.Key)
+				}
+			case 6:
+				imported := sentAgain(part.Key, "")
+				imported.Imported = &event.Imported{}
+				movers.finishWith(movers.stage(operation.ImportItem{Record: operation.ImportEvent, Receipt: imported, Body: body}),
+					func(event.Receipt, []byte) (event.Parsed, error) { return parsed(patch(part.Key, `{"n":1}`)), nil })
+			case 7:
+				if random.IntN(2) == 0 {
+					d.accept()
+				} else {
+					d.drainInto(event.LaneOverflow)
+				}
 			}
 		}
+		isCorrected = true
 		run(whole)
 		d.drainInto(event.LaneOverflow)
+		d.accept()
 		for _, key := range keys {
-			require.Equal(t, 1, value[int](d, `SELECT count(*) FROM event_entities WHERE external_id = $1`, key), "seed %d", seed)
-			require.Equal(t, 1, value[int](d, `SELECT count(*) FROM events WHERE key = $1`, key), "seed %d", seed)
+			require.Equal(t, 1, value[int](d, `SELECT count(*) FROM event_entities WHERE external_id = $1`, key), "seed %d, %s", seed, key)
+			require.Equal(t, 1, value[int](d, `SELECT count(*) FROM events WHERE key = $1 OR key LIKE $1 || ':conflict:%'`, key), "seed %d", seed)
 		}
-		require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state <> 'discarded'`), "seed %d", seed)
+		require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state NOT IN ('discarded', 'resolved')`), "seed %d", seed)
 		require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`), "seed %d", seed)
 	}
 }
@@ -330,9 +404,9 @@ func TestAPartThatWaitsAlreadyGetsTheKey(t *testing.T) {
 	whole := receipt()
 	whole.Key, whole.Fingerprint, whole.Certain = "evt_1", "sha256:whole", true
 	d.fail(whole, event.Rejectf("x", "x"), "run-1")
-	writer := d.Inbox.NewInboxWriter()
+	spooler := d.Inbox.NewInboxWriter()
 	for _, key := range []string{"evt_1", "evt_2"} {
-		stored, err := writer.Spool(t.Context(), event.LaneOverflow, sentAgain(key, "sha256:"+key), body, false)
+		stored, err := spooler.Spool(t.Context(), event.LaneOverflow, sentAgain(key, "sha256:"+key), body, false)
 		require.NoError(t, err)
 		require.True(t, stored)
 	}
