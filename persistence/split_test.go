@@ -15,6 +15,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/oversight"
 	"holdfast/persistence/writer"
 )
 
@@ -146,6 +147,21 @@ func TestASplitReplacesTheWholeEvent(t *testing.T) {
 	}
 	require.EqualValues(t, 3, d.processedEvents())
 	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+}
+
+// An event that was split can't be reopened, not even if its first part is discarded: the others count.
+func TestASplitEventStaysReplaced(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	whole := receipt()
+	d.fail(whole, event.Rejectf("x", "x"), "run-1")
+	parts := partsOf(whole, "evt_1", "evt_2")
+	d.split(whole, parts...)
+	d.fail(parts[0].Receipt, event.Rejectf("x", "x"), "run-2")
+	by := oversight.Actor{Name: "ada", Reason: "a test"}
+	require.NoError(t, d.DeadLetters.DiscardDeadLetter(t.Context(), d.deadLetterOf(parts[0].Receipt).ID, by))
+	require.ErrorAs(t, d.DeadLetters.ReopenDeadLetter(t.Context(), d.deadLetterOf(whole).ID, by), new(*event.StateError))
+	require.Equal(t, parts[0].ID, d.deadLetterOf(whole).ReplacedBy)
 }
 
 // split2 is a split that finds that the event was split before.

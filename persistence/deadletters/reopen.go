@@ -17,7 +17,7 @@ const (
 	// lockDecisions locks the decisions about an event, about the one that it replaces and about the one that replaces it, in the
 	// common order.
 	lockDecisions = `
-SELECT event_id::text, decision, coalesce(replaced_by::text, '') FROM decisions
+SELECT event_id::text, decision, by, coalesce(replaced_by::text, '') FROM decisions
  WHERE event_id = ANY ($1::uuid[]) ORDER BY decisions.event_id FOR UPDATE`
 
 	deleteDecision = `DELETE FROM decisions WHERE event_id = $1::uuid`
@@ -32,7 +32,8 @@ UPDATE dead_letters
 
 // ReopenDeadLetter undoes a discard: the dead letter is open, and the next attempt may process the event. Of an event and its
 // edits only one may count, so an event that was replaced can be reopened only once its edit is discarded, and the edit stays
-// discarded from then on. Otherwise the error is a *event.StateError.
+// discarded from then on. An event that was split stays replaced: its other parts count, whatever became of the first one.
+// Otherwise the error is a *event.StateError.
 func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Actor) error {
 	return s.closeDeadLetter(ctx, "reopen", id, func(tx *postgres.Transaction, h lockedDeadLetter, b *pgx.Batch) error {
 		if h.state != event.DeadLetterDiscarded {
@@ -57,7 +58,7 @@ func (s *Store) ReopenDeadLetter(ctx context.Context, id int64, by oversight.Act
 	})
 }
 
-// isAlone reports whether neither an edit of this event nor its original counts.
+// isAlone reports whether neither an edit or a part of this event nor its original counts.
 func isAlone(ctx context.Context, t *postgres.Transaction, h lockedDeadLetter) (bool, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
@@ -70,16 +71,19 @@ func isAlone(ctx context.Context, t *postgres.Transaction, h lockedDeadLetter) (
 		}
 	}
 	type decision struct {
-		outcome    event.Outcome
-		replacedBy string
+		outcome        event.Outcome
+		by, replacedBy string
 	}
 	decisions := map[string]decision{}
 	b := &pgx.Batch{}
 	var id string
 	var v decision
-	b.Queue(lockDecisions, ids).Query(postgres.ForEach([]any{&id, &v.outcome, &v.replacedBy}, func() { decisions[id] = v }))
+	b.Queue(lockDecisions, ids).Query(postgres.ForEach([]any{&id, &v.outcome, &v.by, &v.replacedBy}, func() { decisions[id] = v }))
 	if err := t.Send(ctx, b); err != nil {
 		return false, err
+	}
+	if decisions[h.eventID].by == event.Splitter {
+		return false, nil
 	}
 	if r.Replaces != "" && decisions[r.Replaces].replacedBy != h.eventID {
 		return false, nil
