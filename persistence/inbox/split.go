@@ -108,7 +108,8 @@ func (s *Store) removeWhole(
 	if heir == nil {
 		return nil, t.Send(ctx, b)
 	}
-	b.Queue(ownerToPart, postgres.Clean(whole.Provider), postgres.Clean(whole.Key), heir.ID, postgres.Clean(heir.Fingerprint), whole.ID)
+	b.Queue(ownerToPart, postgres.Clean(whole.Provider), postgres.Clean(whole.Key), heir.ID, postgres.Clean(heir.Fingerprint),
+		whole.ID)
 	var taken []waiting
 	b.Queue(takeWaiting, postgres.Clean(whole.WorkflowID())).Query(func(rows pgx.Rows) (err error) {
 		taken, err = pgx.CollectRows(rows, scanWaiting)
@@ -121,7 +122,9 @@ func (s *Store) removeWhole(
 }
 
 // othersOf returns the rows of events that aren't the whole one.
-func othersOf(ctx context.Context, t *postgres.Transaction, whole event.Receipt, taken []waiting) (others []*inboxRow, err error) {
+func othersOf(
+	ctx context.Context, t *postgres.Transaction, whole event.Receipt, taken []waiting,
+) (others []*inboxRow, err error) {
 	b := &pgx.Batch{}
 	for _, w := range taken {
 		switch r := w.Receipt; {

@@ -33,7 +33,8 @@ RETURNING (xmax = 0) AS is_new)
 UPDATE rebuilds
    SET cursor = $2::uuid, read = read + $8, changed = changed + $9, unreadable = unreadable + $10, skipped = skipped + $11,
        problems = problems || $12::jsonb, corrected_keys = corrected_keys + $13, shared_keys = shared_keys + $14,
-       key_conflicts = key_conflicts || $15::jsonb, splits = splits + $16, entities = entities + (SELECT count(*) FROM differing WHERE is_new)
+       key_conflicts = key_conflicts || $15::jsonb, splits = splits + $16,
+       entities = entities + (SELECT count(*) FROM differing WHERE is_new)
  WHERE id = $1`
 
 	// dropRebuilt drops some findings of earlier rebuilds, whose IDs are less. Each page does so, and the table stays about as long
@@ -232,8 +233,8 @@ func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 // splitsNow says why an event stays as it is: what it did can't be taken for what its parts would do, and they may have arrived
 // on their own since the definition was corrected.
 func splitsNow(parts int) *event.Error {
-	return event.Rejectf(operation.CodeSplits, "the current definition finds %d events in it, and it stays one: if they are missing, "+
-		"send its body again (holdfast event body, holdfast send --file)", parts)
+	return event.Rejectf(operation.CodeSplits, "the current definition finds %d events in it, and it stays one: if they are "+
+		"missing, send its body again (holdfast event body, holdfast send --file)", parts)
 }
 
 // resolveNames gives changes the IDs that their names stand for.
