@@ -72,9 +72,9 @@ release-parts: ## Check the parts of a release, without compiling it
 TEST_PARTS = $(if $(filter ./...,$(PACKAGES)),api-clients chart demo-parts queries release-parts test-bench)
 TEST_NEEDS = $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED)
 
-# test-side-by-side makes both targets at once and prints the slowest tests of both.
+# test-side-by-side makes both targets at once and prints the slowest tests of both. SHARING prefixes it.
 define test-side-by-side
-rm -f bin/test-*; $(MAKE) --no-print-directory -j2 -k $(1); code=$$?; \
+rm -f bin/test-*; $(SHARING) $(MAKE) --no-print-directory -j2 -k $(1); code=$$?; \
 	echo; echo "the slowest:"; cat bin/test-*-times.json | bin/gotestsum tool slowest --num 10; \
 	for reruns in bin/test-*-reruns.txt; do if [ -s $$reruns ]; then echo; echo "FAILED AT FIRST:"; cat $$reruns; fi; done; \
 	exit $$code
@@ -91,7 +91,8 @@ test: $(TEST_PARTS) $(TEST_NEEDS) ## Run every test, with a real PostgreSQL and 
 	@$(call test-side-by-side,test-raced test-unraced)
 
 .PHONY: test-fast
-test-fast: $(TEST_PARTS) $(TEST_NEEDS) ## The same tests without the race detector, in a fixed order; Go remembers those of packages that didn't change
+test-fast: SHARING = go run ./internal/devstack/stacktest/share
+test-fast: $(TEST_PARTS) $(TEST_NEEDS) ## The same tests without the race detector, on shared servers; Go remembers those of packages that didn't change
 	@$(call test-side-by-side,test-remembered test-building)
 
 # Packages whose tests run without the race detector: those without goroutines or state for several of them, and those that drive
@@ -108,7 +109,7 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy \
 # cores. The one with the detector yields, since processes that get no time miss their deadlines. `make verify` vets the code.
 test-raced: SELECT = grep -vxFf <(printf 'holdfast/%s\n' $(UNRACED))
 test-raced: FLAGS = $(RACE) -shuffle=on
-test-raced: YIELDING = nice -n 10
+test-raced: YIELDING = nice -n 5
 test-unraced: SELECT = grep -xFf <(printf 'holdfast/%s\n' $(UNRACED))
 test-unraced: FLAGS = -shuffle=on
 

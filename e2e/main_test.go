@@ -62,18 +62,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// promptly makes deletions and lists of runs follow soon. A run is deleted once its other tasks are recorded as done, which by default is
-// checked every 30 s. A history counts as long from 4,096 events on, which would take a test minutes.
-var promptly = map[string]string{
-	"limit.historyCount.suggestContinueAsNew":      "256",
-	"history.transferProcessorUpdateAckInterval":   `"500ms"`,
-	"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
-}
-
 func startTemporal() (temporalServer, error) {
 	bin := os.Getenv(serverVariable)
 	if bin == "" {
-		return stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true, DynamicConfig: promptly})
+		return stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true, DynamicConfig: stacktest.Promptly})
 	}
 	dir, err := stacktest.TempDir("temporal-server")
 	if err != nil {
@@ -84,7 +76,7 @@ func startTemporal() (temporalServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for key, value := range promptly {
+	for key, value := range stacktest.Promptly {
 		settings = fmt.Appendf(settings, "\n%s:\n  - value: %s\n", key, value)
 	}
 	path := filepath.Join(dir, "dynamicconfig.yaml")

@@ -37,7 +37,8 @@ func TestAFloodDoesNotDelayACriticalEvent(t *testing.T) {
 	for k := range flood {
 		send(fmt.Sprint(k))
 	}
-	i.awaitAtLeast(t, 30*time.Second, 4, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+	i.awaitAtLeast(t, 30*time.Second, 4,
+		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
 
 	id := uniqueID("evt")
 	critical := fmt.Appendf(nil, `{"id":%q,"type":"payment_intent.succeeded","created":%d,`+

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 	stacktest.ExitIfShort()
 	os.Exit(stacktest.Main(m, func() (err error) {
-		server, err = stacktest.StartTemporal(stacktest.TemporalOptions{SearchAttributes: map[string]string{
+		server, err = stacktest.StartTemporal(stacktest.TemporalOptions{Own: true, SearchAttributes: map[string]string{
 			"Customer": "Keyword", "Amount": "Int", "Due": "Datetime", "Paid": "Bool", "Tags": "KeywordList", "Ratio": "Double",
 		}})
 		return err

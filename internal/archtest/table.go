@@ -401,6 +401,8 @@ var Table = []Rule{
 	{Package: "internal/devstack/stacktest", Why: whyPlumbing,
 		Ours:      list("internal/devstack internal/devstack/child"),
 		Libraries: list(anything)},
+	{Package: "internal/devstack/stacktest/share", Why: "servers that packages' tests share end with the program that runs them",
+		Ours: list("internal/devstack/stacktest")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},
 	{Package: "internal/devstack/faulttest", Why: "tests of deployments share their load, stand-ins and tables; the product doesn't",

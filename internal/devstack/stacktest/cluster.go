@@ -2,10 +2,13 @@ package stacktest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -15,13 +18,13 @@ import (
 	"holdfast/internal/devstack"
 )
 
-const templateDatabase = "template_of_tests"
-
 // A Cluster is a PostgreSQL in a temporary directory. It doesn't wait for the disk (fsync is off), so it survives the death of
 // its processes, but not of the machine.
 type Cluster struct {
 	dir      string
-	server   *devstack.Postgres
+	server   *devstack.Postgres // nil if another process has started it, see Share
+	shared   *url.URL           // of such a server
+	prefix   string             // of the names of its databases; a shared server also has those of other packages
 	template string
 	made     atomic.Int64
 }
@@ -38,8 +41,11 @@ func NewCluster(t testing.TB) *Cluster {
 	return c
 }
 
-// StartCluster starts a PostgreSQL that ends when [Main] does.
+// StartCluster returns the shared PostgreSQL, see [Share], or else starts one that ends when [Main] does.
 func StartCluster() (*Cluster, error) {
+	if shared, ok, err := askShared("/postgres"); ok {
+		return sharedCluster(shared, err)
+	}
 	c, err := newCluster()
 	if err != nil {
 		return nil, err
@@ -53,11 +59,22 @@ func newCluster() (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, template: "template1"}
+	c := &Cluster{dir: dir, prefix: "test", template: "template1"}
 	if err := c.start(0); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return c, nil
+}
+
+func sharedCluster(shared sharedServer, err error) (*Cluster, error) {
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(shared.URL)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{dir: shared.Dir, shared: base, prefix: "test_" + strings.ToLower(rand.Text()), template: "template1"}, nil
 }
 
 func (c *Cluster) start(port int) error {
@@ -80,22 +97,21 @@ func (c *Cluster) start(port int) error {
 // Template calls migrate to prepare a database that every later Database copies. migrate must close all connections to it before
 // it returns.
 func (c *Cluster) Template(migrate func(url string) error) error {
-	ctx, cancel := startContext()
-	defer cancel()
-	if err := c.server.CreateDatabase(ctx, templateDatabase); err != nil {
-		return err
-	}
-	if err := migrate(c.URL(templateDatabase)); err != nil {
+	if err := c.Prepare("template", migrate); err != nil {
 		return fmt.Errorf("migrate the template: %w", err)
 	}
-	c.template = templateDatabase
+	c.template = c.prefix + "_template"
 	return nil
 }
 
 // Prepare creates a copy of the template that fill changes, for Copy. fill must close all connections to it before it returns.
 func (c *Cluster) Prepare(name string, fill func(url string) error) error {
+	name = c.prefix + "_" + name
 	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, c.template)); err != nil {
 		return err
+	}
+	if c.shared != nil {
+		StopAtExit(func() { c.drop(name) })
 	}
 	return fill(c.URL(name))
 }
@@ -105,21 +121,28 @@ func (c *Cluster) Prepare(name string, fill func(url string) error) error {
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
 	SkipIfShort(t) // c is nil then
-	return c.Copy(t, c.template)
+	return c.copy(t, c.template)
 }
 
-// Copy is like Database, but copies the database with this name, which must have no connections.
+// Copy is like Database, but copies what Prepare has created under this name, which must have no connections.
 func (c *Cluster) Copy(t testing.TB, of string) string {
 	t.Helper()
 	SkipIfShort(t)
-	name := fmt.Sprintf("test_%d", c.made.Add(1))
+	return c.copy(t, c.prefix+"_"+of)
+}
+
+func (c *Cluster) copy(t testing.TB, of string) string {
+	t.Helper()
+	name := fmt.Sprintf("%s_%d", c.prefix, c.made.Add(1))
 	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, of)); err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}
-	t.Cleanup(func() {
-		_ = c.exec(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name)) // the cluster may already be stopped
-	})
+	t.Cleanup(func() { c.drop(name) })
 	return c.URL(name)
+}
+
+func (c *Cluster) drop(name string) {
+	_ = c.exec(fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", name)) // the cluster may already be stopped
 }
 
 // File returns the path of a file of the data directory, from its path there.
@@ -137,20 +160,43 @@ func (c *Cluster) exec(sql string) error {
 }
 
 // URL returns the connection URL of a database on this cluster, as its superuser.
-func (c *Cluster) URL(database string) string { return c.server.URL(database) }
+func (c *Cluster) URL(database string) string {
+	if c.shared == nil {
+		return c.server.URL(database)
+	}
+	u := *c.shared
+	u.Path = database
+	return u.String()
+}
+
+// errShared is returned by what a test may do to a server of its own only.
+var errShared = errors.New("other packages use this server, too: start one with NewCluster or NewTemporal")
 
 // Stop shuts the server down and closes its connections.
 func (c *Cluster) Stop() error {
+	if c.shared != nil {
+		return errShared
+	}
 	ctx, cancel := stopContext()
 	defer cancel()
 	return c.server.Stop(ctx)
 }
 
 // Start restarts a stopped server with the same port and data.
-func (c *Cluster) Start() error { return c.start(c.server.Port()) }
+func (c *Cluster) Start() error {
+	if c.shared != nil {
+		return errShared
+	}
+	return c.start(c.server.Port())
+}
 
 // Kill kills the postmaster with SIGKILL. The dev stack restarts it; call Await for that.
-func (c *Cluster) Kill() error { return syscall.Kill(c.server.PID(), syscall.SIGKILL) }
+func (c *Cluster) Kill() error {
+	if c.shared != nil {
+		return errShared
+	}
+	return syscall.Kill(c.server.PID(), syscall.SIGKILL)
+}
 
 // Await returns when the server answers.
 func (c *Cluster) Await(ctx context.Context) error { return await(ctx, c.server.Ping) }

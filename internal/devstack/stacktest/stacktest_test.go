@@ -14,22 +14,19 @@ import (
 	"holdfast/internal/devstack/stacktest"
 )
 
-var (
-	cluster  *stacktest.Cluster
-	temporal *stacktest.Temporal
-)
+var cluster *stacktest.Cluster
 
 func TestMain(m *testing.M) {
 	stacktest.ExitIfShort()
+	if os.Getenv(sharing) != "" {
+		_ = os.Unsetenv(sharing) // the command is this program, too
+		os.Exit(stacktest.Share([]string{os.Args[0], "-test.run=^TestServersAreShared$", "-test.v"}))
+	}
 	os.Exit(stacktest.Main(m, func() (err error) {
 		if cluster, err = stacktest.StartCluster(); err != nil {
 			return err
 		}
-		if err := cluster.Template(createColours); err != nil {
-			return err
-		}
-		temporal, err = stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true})
-		return err
+		return cluster.Template(createColours)
 	}))
 }
 
@@ -63,6 +60,7 @@ func TestDatabasesAreIsolated(t *testing.T) {
 // An outage of Temporal: the address is dead while it is stopped; afterwards it has the same workflows.
 func TestTemporalStopsAndStarts(t *testing.T) {
 	t.Parallel()
+	temporal := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
 	c, err := client.Dial(client.Options{HostPort: temporal.Address()})
 	require.NoError(t, err)
 	defer c.Close()

@@ -3,13 +3,19 @@ package stacktest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"holdfast/internal/devstack"
 )
@@ -30,13 +36,24 @@ type TemporalOptions struct {
 	SearchAttributes map[string]string
 	// DynamicConfig holds JSON values by key.
 	DynamicConfig map[string]string
+	// Own makes StartTemporal start a server even where one is shared.
+	Own bool
+}
+
+// Promptly makes deletions and lists of runs follow soon. A run is deleted once its other tasks are recorded as done, which by
+// default is checked every 30 s. A history counts as long from 4,096 events on, which would take a test minutes.
+var Promptly = map[string]string{
+	"limit.historyCount.suggestContinueAsNew":      "256",
+	"history.transferProcessorUpdateAckInterval":   `"500ms"`,
+	"history.visibilityProcessorUpdateAckInterval": `"500ms"`,
 }
 
 // A Temporal is a dev server in a temporary directory.
 type Temporal struct {
 	dir     string
 	options devstack.TemporalOptions
-	server  *devstack.Temporal
+	server  *devstack.Temporal // nil if another process has started it, see Share
+	shared  devstack.Namespace // of this package, on such a server
 }
 
 // NewTemporal starts a dev server that ends with the test.
@@ -51,8 +68,12 @@ func NewTemporal(t testing.TB, opts TemporalOptions) *Temporal {
 	return s
 }
 
-// StartTemporal starts a dev server that ends when [Main] does.
+// StartTemporal returns the shared dev server, see [Share], with a new namespace, or else starts one that ends when [Main] does.
 func StartTemporal(opts TemporalOptions) (*Temporal, error) {
+	opts.SearchAttributes = opts.searchAttributes()
+	if shared, ok, err := askShared("/temporal"); ok && !opts.Own {
+		return sharedTemporal(shared, opts, err)
+	}
 	s, err := newTemporal(opts)
 	if err != nil {
 		return nil, err
@@ -70,12 +91,9 @@ func newTemporal(opts TemporalOptions) (*Temporal, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.SearchAttributes == nil {
-		opts.SearchAttributes = map[string]string{"Provider": "Keyword", "EventType": "Keyword"}
-	}
 	s := &Temporal{dir: dir, options: devstack.TemporalOptions{
 		Binary: binary, Dir: dir, UIPort: opts.UIPort, Namespace: opts.Namespace,
-		SearchAttributes: opts.SearchAttributes, DynamicConfig: opts.DynamicConfig, Log: quiet,
+		SearchAttributes: opts.searchAttributes(), DynamicConfig: opts.DynamicConfig, Log: quiet,
 	}}
 	if opts.Durable {
 		s.options.DBFile = filepath.Join(dir, "temporal.db")
@@ -86,8 +104,41 @@ func newTemporal(opts TemporalOptions) (*Temporal, error) {
 	return s, nil
 }
 
+func (o TemporalOptions) searchAttributes() map[string]string {
+	if o.SearchAttributes == nil {
+		return map[string]string{"Provider": "Keyword", "EventType": "Keyword"}
+	}
+	return o.SearchAttributes
+}
+
+func sharedTemporal(shared sharedServer, opts TemporalOptions, err error) (*Temporal, error) {
+	if err != nil {
+		return nil, err
+	}
+	s := &Temporal{dir: shared.Dir, shared: devstack.Namespace{
+		Address: shared.Address, Name: "test-" + strings.ToLower(rand.Text()), SearchAttributes: opts.SearchAttributes,
+	}}
+	ctx, cancel := startContext()
+	defer cancel()
+	c, err := client.NewNamespaceClient(client.Options{HostPort: shared.Address})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	err = c.Register(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: s.shared.Name, WorkflowExecutionRetentionPeriod: durationpb.New(devstack.Retention),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, await(ctx, s.shared.Ready)
+}
+
 // Start restarts a stopped server on the same port.
 func (s *Temporal) Start() error {
+	if s.shared.Address != "" {
+		return errShared
+	}
 	ctx, cancel := startContext()
 	defer cancel()
 	server, err := devstack.StartTemporal(ctx, s.options)
@@ -101,31 +152,51 @@ func (s *Temporal) Start() error {
 
 // Stop stops the server.
 func (s *Temporal) Stop() error {
+	if s.shared.Address != "" {
+		return errShared
+	}
 	ctx, cancel := stopContext()
 	defer cancel()
 	return s.server.Stop(ctx)
 }
 
 // Kill kills the server with SIGKILL. The dev stack restarts it; call Await for that.
-func (s *Temporal) Kill() error { return syscall.Kill(s.server.PID(), syscall.SIGKILL) }
+func (s *Temporal) Kill() error { return s.signal(syscall.SIGKILL) }
 
 // Freeze suspends the server: connections stay open, but nothing is answered. Thaw resumes it.
-func (s *Temporal) Freeze() error { return syscall.Kill(s.server.PID(), syscall.SIGSTOP) }
+func (s *Temporal) Freeze() error { return s.signal(syscall.SIGSTOP) }
 
 // Thaw ends a Freeze.
-func (s *Temporal) Thaw() error { return syscall.Kill(s.server.PID(), syscall.SIGCONT) }
+func (s *Temporal) Thaw() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Temporal) signal(signal syscall.Signal) error {
+	if s.shared.Address != "" {
+		return errShared
+	}
+	return syscall.Kill(s.server.PID(), signal)
+}
 
 // Await returns when the server answers.
 func (s *Temporal) Await(ctx context.Context) error { return await(ctx, s.server.Ping) }
 
 // Address returns the frontend's host:port.
-func (s *Temporal) Address() string { return s.server.Address() }
+func (s *Temporal) Address() string {
+	if s.shared.Address != "" {
+		return s.shared.Address
+	}
+	return s.server.Address()
+}
 
 // Dir returns the directory of all files that the server writes: its log and, if durable, its data.
 func (s *Temporal) Dir() string { return s.dir }
 
-// Namespace returns the namespace that the server was started with.
-func (s *Temporal) Namespace() string { return s.server.Namespace() }
+// Namespace returns the namespace that the server was started with, or this package's on a shared one.
+func (s *Temporal) Namespace() string {
+	if s.shared.Address != "" {
+		return s.shared.Name
+	}
+	return s.server.Namespace()
+}
 
 func (s *Temporal) remove() {
 	_ = s.Stop() // a kill is fine: the data are deleted anyway
