@@ -6,8 +6,3 @@
 SET LOCAL lock_timeout = '5s';
 
 ALTER TABLE rebuilds ADD COLUMN splits bigint NOT NULL DEFAULT 0;
-
--- +goose Down
-SET LOCAL lock_timeout = '5s';
-
-ALTER TABLE rebuilds DROP COLUMN splits;
