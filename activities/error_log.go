@@ -20,7 +20,6 @@ type ErrorSink interface {
 // pass, and the event has no other way out.
 const alertAttempt = 3
 
-// phaseOf returns the phase of an activity.
 func phaseOf(activityName string) event.Phase {
 	switch activityName {
 	case "ParseEvent", "ParseLargeEvent":

@@ -81,7 +81,6 @@ func (all *Refusals) of(provider string) *providerRefusals {
 	return of
 }
 
-// oldest returns the provider with the oldest request.
 func (all *Refusals) oldest() (found *providerRefusals) {
 	for _, of := range all.providers {
 		if len(of.last) > 0 && (found == nil || of.last[0].At.Before(found.last[0].At)) {

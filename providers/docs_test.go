@@ -122,8 +122,7 @@ func fetchesInWords(p *Provider) string {
 			paths = append(paths, path)
 		}
 	}
-	return fmt.Sprintf(" State of thin events: %s, with `%s`.", strings.Join(paths, ", "),
-		strings.Join(fetches[0].SecretNames(), "`, `"))
+	return " State of thin events: " + strings.Join(paths, ", ") + ", with `" + strings.Join(fetches[0].SecretNames(), "`, `") + "`."
 }
 
 func linked(text string) string {

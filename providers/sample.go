@@ -109,7 +109,6 @@ func (p *Provider) commonHeaders() (common map[string]string, open, partial []st
 	return common, open, partial
 }
 
-// defaultEntity is the name of the samples' entities.
 const defaultEntity = "sample"
 
 // Sample returns an unsigned request with an event of the type. Each id makes a different event. Text becomes the body

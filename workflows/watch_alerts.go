@@ -79,7 +79,6 @@ func outcomeOf(check background.DestinationCheck, since time.Time) (outcome stri
 	}
 }
 
-// alertText returns the message of an alert.
 func alertText(a alert, name string, c delivery.Condition, disableAfter time.Duration) string {
 	waits := fmt.Sprintf("%d deliveries pending", c.Waiting+c.Retrying)
 	switch {

@@ -32,7 +32,6 @@ type ResendStore interface {
 	Page(ctx context.Context, id string, n int) (operation.Resend, error)
 }
 
-// paging processes an operation page by page.
 type paging[T operation.Any] struct {
 	store OperationStore[T]
 	// size returns the size of a page at a rate.

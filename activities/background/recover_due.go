@@ -35,7 +35,6 @@ func (a *Activities) RecoverDue(ctx context.Context) (started []string, err erro
 	return started, nil
 }
 
-// dueLists returns the marks of the lists that the schedule reads.
 func (a *Activities) dueLists(marks []operation.RecoveryMark) (due []operation.RecoveryMark) {
 	for _, name := range a.Lists.Available() {
 		list, err := a.Lists.Describe(name)

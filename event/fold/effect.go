@@ -91,7 +91,6 @@ func (w *walk) compare(e *Effect) error {
 	return err
 }
 
-// ordered converts a link to a change with its order.
 func ordered(l event.Link) event.OrderedChange {
 	return event.OrderedChange{
 		Order:  event.Order{Version: l.Version, OccurredAt: l.OccurredAt, EventID: l.EventID},

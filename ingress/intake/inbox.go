@@ -48,13 +48,11 @@ func newInboxBreaker(name string) *gobreaker.CircuitBreaker[bool] {
 	})
 }
 
-// isConfigured reports whether an inbox is configured.
 func (b *inbox) isConfigured() bool { return b.spooler != nil }
 
 // isDown reports whether there is no inbox or its database is considered down.
 func (b *inbox) isDown() bool { return !b.isConfigured() || b.breaker.State() != gobreaker.StateClosed }
 
-// spool commits the event to a lane of the inbox.
 func (b *inbox) spool(ctx context.Context, lane event.Lane, e event.Received) (runs.Started, error) {
 	return execute(b.breaker, e.Receipt, func() (bool, error) {
 		return b.spooler.Spool(ctx, lane, e.Receipt, e.Body, e.RejectRedelivery)

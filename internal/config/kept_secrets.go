@@ -54,7 +54,6 @@ func (k *KeptSecrets) Secrets(name string) []string {
 	return s.good
 }
 
-// refresh reads the secrets of a name.
 func (k *KeptSecrets) refresh(name string, s *keptSecret) {
 	secrets, err := k.read(name)
 	switch {

@@ -40,7 +40,6 @@ type Report struct {
 	OK       bool      `json:"ok"`
 }
 
-// doctor runs the checks.
 type doctor struct {
 	cfg      config.Config
 	store    *persistence.Store // nil if no database is configured

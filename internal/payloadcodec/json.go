@@ -49,7 +49,6 @@ func translate(text []byte, by func([]*commonpb.Payload) ([]*commonpb.Payload, e
 	return answer, nil
 }
 
-// isText reports whether a payload is readable text.
 func isText(p *commonpb.Payload) bool {
 	data := p.GetData()
 	return string(p.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingBinary &&

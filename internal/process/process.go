@@ -164,7 +164,6 @@ func (p *process) serveOn(name, address string, serve func(net.Listener) error) 
 	return nil
 }
 
-// typeLabel returns the label of an event type in metrics.
 func (p *process) typeLabel(provider, eventType string) string {
 	if d, ok := p.catalogue.Lookup(provider); ok {
 		return d.TypeLabel(eventType)

@@ -14,7 +14,6 @@ import (
 	"holdfast/providers/client"
 )
 
-// eventLists reads providers' lists.
 func (p *process) eventLists() *eventlist.Reader {
 	return &eventlist.Reader{
 		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },

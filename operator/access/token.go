@@ -128,7 +128,6 @@ const (
 // Roles returns all roles, from least to most privileged.
 func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleIntegrator, RoleAdmin} }
 
-// known reports whether the role exists.
 func (r Role) known() bool { return slices.Contains(Roles(), r) }
 
 // Includes reports whether r may do everything that other may. An unknown role includes nothing and is included in nothing.

@@ -15,7 +15,6 @@ import (
 
 const eventStream = "text/event-stream"
 
-// changePage is a page of the feed.
 type changePage struct {
 	Items []feed.Change `json:"items"`
 	// Next is the position after the page, even if it is empty: later changes follow it.

@@ -82,7 +82,6 @@ func (a *API) entityRoutes() []httpapi.Route {
 	}
 }
 
-// entityList is a page of entities.
 type entityList struct {
 	httpapi.List[EntityView]
 

@@ -58,7 +58,6 @@ type causePage struct {
 	Waiting, Replaying int64
 }
 
-// causeRow is a cause with its links.
 type causeRow struct {
 	operation.Cause
 

@@ -15,7 +15,6 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// destinationPage is the data of the page of one destination.
 type destinationPage struct {
 	destinationRow
 

@@ -50,7 +50,6 @@ func (c *Console) destinationRoutes() []route {
 	}
 }
 
-// destinationRow is a destination in the list.
 type destinationRow struct {
 	deliveryapi.DestinationView
 

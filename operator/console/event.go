@@ -35,7 +35,6 @@ type eventPage struct {
 	Commands []string
 }
 
-// bodyView is a readable body.
 type bodyView struct {
 	// Text is cut to api.MaxShown bytes if IsCut.
 	Text  string
@@ -167,7 +166,6 @@ func objectsOf(d api.EventDetail) []string {
 	return all[:min(len(all), maxObjects)]
 }
 
-// commandsOf returns the equivalent commands.
 func commandsOf(p eventPage, base string) []string {
 	commands := []string{
 		"holdfast event show " + p.ID,

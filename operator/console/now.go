@@ -93,7 +93,6 @@ type nowPage struct {
 // Checks returns the number of checks.
 func (p nowPage) Checks() int { return len(p.Bad) + len(p.Good) }
 
-// failing is a failing destination.
 type failing struct {
 	Name string
 	delivery.Condition

@@ -53,7 +53,6 @@ func secretOf(p *providers.Provider) (s secret) {
 	return s
 }
 
-// providerRow is a provider in the list.
 type providerRow struct {
 	*providers.Provider
 

@@ -218,7 +218,6 @@ func (r *record) list(name string) []string {
 	return strings.FieldsFunc(strings.Trim(s, "{}"), func(c rune) bool { return c == ',' || c == ' ' || c == '"' })
 }
 
-// hasBody reports whether a field has a body.
 func (r *record) hasBody() bool {
 	encoded := r.take("body_base64")
 	return r.take("body") != nil || encoded != nil && string(encoded) != `""`

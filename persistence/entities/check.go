@@ -72,7 +72,6 @@ func (h *History) countedUntil(end int) *Life {
 	return l
 }
 
-// counts reports whether l has the same counts as other.
 func (l *Life) counts(other *Life) bool {
 	return l.links == other.links && l.reset.Compare(other.reset) == 0 && l.latest.Equal(other.latest)
 }

@@ -136,7 +136,6 @@ func failureOf(t operation.ImportFailure) event.Failure {
 	}
 }
 
-// imported returns the items for the writer.
 func (p *page) imported() (all []*writer.Imported) {
 	for _, t := range p.items {
 		if t.imported != nil {

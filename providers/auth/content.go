@@ -185,7 +185,6 @@ func (c content) sum(h hash.Hash, v signedParts) []byte {
 	return h.Sum(nil)
 }
 
-// message returns the signed content.
 func (c content) message(v signedParts) []byte {
 	var message bytes.Buffer
 	c.write(&message, v)

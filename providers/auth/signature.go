@@ -156,7 +156,6 @@ func (s signatureHeader) read(r *Request) (signatures, error) {
 	return s.parseOne(value)
 }
 
-// parseOne parses the value of one header.
 func (s signatureHeader) parseOne(value string) (signatures, error) {
 	switch {
 	case value == "":

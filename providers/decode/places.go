@@ -100,7 +100,6 @@ func (p *placer) step(path []string, seen map[string]bool) error {
 	return p.into(slices.Clone(path))
 }
 
-// wantedValue reads the value of a place.
 func (p *placer) wantedValue(path []string) error {
 	if c := p.peek(); c == '{' || c == '[' {
 		return errMalformed

@@ -49,7 +49,6 @@ var costs = map[string]cost{
 	"rindex/1": costProduct, "join/1": costJoin,
 }
 
-// operatorCosts maps each operator to its cost.
 var operatorCosts = map[gojq.Operator]cost{
 	gojq.OpAdd: costWidth, gojq.OpSub: costProduct, gojq.OpMul: costTimes, gojq.OpDiv: costPieces, gojq.OpMod: costProduct,
 	gojq.OpEq: costSize, gojq.OpNe: costSize, gojq.OpLt: costSize, gojq.OpLe: costSize, gojq.OpGt: costSize, gojq.OpGe: costSize,

@@ -42,7 +42,6 @@ func isUpdate(o gojq.Operator) bool {
 	return computes || o == gojq.OpAssign || o == gojq.OpModify || o == gojq.OpUpdateAlt
 }
 
-// isLiteral reports whether a query is a literal scalar.
 func isLiteral(q *gojq.Query) bool {
 	if q == nil || q.Term == nil || len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
 		return false

@@ -57,7 +57,6 @@ func (c *Compiler) checkNames(all []*Rules) {
 	}
 }
 
-// haveNames reports whether entities of a kind have several names.
 func haveNames(rules []entityRule, kind string) bool {
 	return slices.ContainsFunc(rules, func(e entityRule) bool { return e.kind == kind && len(e.names) > 1 })
 }

@@ -34,7 +34,6 @@ type ruleResult struct {
 	empty empty
 }
 
-// isMeant reports whether the rule is meant for the event.
 func (r ruleResult) isMeant() bool { return r.skipped == notSkipped }
 
 // reason returns why the rule changed less than it could have, without a value of the event; "" if it didn't.

@@ -60,7 +60,6 @@ func (t template) variables() (names []string) {
 	return names
 }
 
-// secrets returns the names of the secrets in the template.
 func (t template) secrets() []string {
 	return slices.DeleteFunc(t.variables(), func(name string) bool { return !secretPattern.MatchString(name) })
 }

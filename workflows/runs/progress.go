@@ -155,7 +155,6 @@ func (h *historian) stepOf(e *historypb.HistoryEvent, activityType string) activ
 	return step
 }
 
-// explain returns the code and message of a failure.
 func (r *Reader) explain(failure *failurepb.Failure) (code, message string) {
 	if failure == nil {
 		return "", ""

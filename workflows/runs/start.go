@@ -298,7 +298,6 @@ func (s *Starter) withOutcome(ctx context.Context, e Started) Started {
 	return e
 }
 
-// result returns the result of a completed run.
 func (s *Starter) result(ctx context.Context, run event.Run) (result workflows.ProcessResult, err error) {
 	ctx, cancel := WithTimeout(ctx, outcomeTimeout)
 	defer cancel()

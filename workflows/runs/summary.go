@@ -25,7 +25,6 @@ func summary(r event.Receipt) string {
 	return r.Provider + " " + escapeMarkdown(r.Type)
 }
 
-// escapeMarkdown escapes all punctuation.
 func escapeMarkdown(text string) string {
 	if len(text) > maxSummaryType {
 		text = strings.ToValidUTF8(text[:maxSummaryType-len("…")], "") + "…"

@@ -221,7 +221,6 @@ func (r *Reader) historyEvent(
 // identityOfTemporal is the identity with which Temporal itself terminates runs.
 const identityOfTemporal = "history-service"
 
-// whyClosed returns the code and message of a closed run.
 func whyClosed(status string, last *historypb.HistoryEvent) (code, message string) {
 	switch status {
 	case event.CodeTerminated:

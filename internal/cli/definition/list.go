@@ -19,7 +19,6 @@ import (
 	"holdfast/providers/receiving"
 )
 
-// listedProvider is a row of the list.
 type listedProvider struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`

@@ -93,7 +93,6 @@ func (o *applyOptions) explain(err error) error {
 
 var errNothingDeclared = errors.New("the file is empty")
 
-// mistakesError lists the mistakes of a file.
 type mistakesError struct{ error }
 
 // apply makes the server as the file declares, or only plans it.

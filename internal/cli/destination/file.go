@@ -60,7 +60,6 @@ func readDuration(d *event.Duration, text []byte) error {
 	return nil
 }
 
-// durationError is an invalid duration.
 type durationError struct{ text string }
 
 func (e *durationError) Error() string {

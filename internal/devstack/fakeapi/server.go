@@ -205,7 +205,6 @@ func serveToken(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"access_token": "`+Credential+`", "token_type": "Bearer", "expires_in": 32400}`)
 }
 
-// parameters are the parameters of a request.
 type parameters struct {
 	from, to time.Time // zero for no bound
 	cursor   string
