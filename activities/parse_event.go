@@ -37,14 +37,14 @@ func (a *Activities) parser() event.Parser {
 }
 
 // SafeParser parses stored events with the current definitions. If a definition panics on an event, only that event fails.
-func SafeParser(c Catalogue) event.Parser { return safely(providers.Parser(c.Lookup)) }
+func SafeParser(c Catalogue) event.Parser { return recoverPanics(providers.Parser(c.Lookup)) }
 
 // SafeSplittingParser is SafeParser that also says which events the definitions split.
 func SafeSplittingParser(c Catalogue) event.Parser {
-	return safely(providers.SplittingParser(c.Lookup))
+	return recoverPanics(providers.SplittingParser(c.Lookup))
 }
 
-func safely(parse event.Parser) event.Parser {
+func recoverPanics(parse event.Parser) event.Parser {
 	return func(r event.Receipt, body []byte) (p event.Parsed, err error) {
 		defer func() {
 			if value := recover(); value != nil {

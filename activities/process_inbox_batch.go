@@ -57,7 +57,7 @@ func (a *Activities) ProcessInboxBatch(ctx context.Context, limit int) (BatchRes
 	}
 	for quiet, more := true, true; more && len(all) <= (batchesPerRun-1)*limit; {
 		begun := time.Now()
-		events, err := a.Batches.ProcessBatch(ctx, limit, run, safely(a.parser()))
+		events, err := a.Batches.ProcessBatch(ctx, limit, run, recoverPanics(a.parser()))
 		if err != nil {
 			return BatchResult{}, err // a retry returns what was committed
 		}

@@ -18,8 +18,8 @@ type input struct {
 // isStored reports whether the body is in PostgreSQL only. A local activity has too little time for it.
 func (in input) isStored() bool { return in.receipt.Large != nil }
 
-// call is an activity with its arguments.
-type call struct {
+// invocation is an activity with its arguments.
+type invocation struct {
 	activity any
 	args     []any
 }
@@ -37,37 +37,37 @@ func (in input) small() event.Receipt {
 	return r
 }
 
-func (in input) parse() call {
+func (in input) parse() invocation {
 	if in.large {
-		return call{do.ParseLargeEvent, []any{in.small()}}
+		return invocation{do.ParseLargeEvent, []any{in.small()}}
 	}
-	return call{do.ParseEvent, []any{in.receipt, in.body}}
+	return invocation{do.ParseEvent, []any{in.receipt, in.body}}
 }
 
-func (in input) fetch() call {
+func (in input) fetch() invocation {
 	if in.large {
-		return call{do.FetchLargeState, []any{in.small()}}
+		return invocation{do.FetchLargeState, []any{in.small()}}
 	}
-	return call{do.FetchState, []any{in.receipt, in.body}}
+	return invocation{do.FetchState, []any{in.receipt, in.body}}
 }
 
-func (in input) persist(p event.Parsed) call {
+func (in input) persist(p event.Parsed) invocation {
 	if in.large {
-		return call{do.PersistLargeEvent, []any{in.small()}}
+		return invocation{do.PersistLargeEvent, []any{in.small()}}
 	}
-	return call{do.PersistEvent, []any{in.receipt, in.body, p}}
+	return invocation{do.PersistEvent, []any{in.receipt, in.body, p}}
 }
 
-func (in input) upsert(p event.Parsed) call {
+func (in input) upsert(p event.Parsed) invocation {
 	if in.large {
-		return call{do.UpsertLargeEntities, []any{in.small()}}
+		return invocation{do.UpsertLargeEntities, []any{in.small()}}
 	}
-	return call{do.UpsertEntities, []any{in.receipt, p, event.Persisted{}}}
+	return invocation{do.UpsertEntities, []any{in.receipt, p, event.Persisted{}}}
 }
 
-func (in input) record(f event.Failure) call {
+func (in input) record(f event.Failure) invocation {
 	if in.large {
-		return call{do.RecordLargeDeadLetter, []any{in.small(), f}}
+		return invocation{do.RecordLargeDeadLetter, []any{in.small(), f}}
 	}
-	return call{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
+	return invocation{do.RecordDeadLetter, []any{in.receipt, f, in.body}}
 }

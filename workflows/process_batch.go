@@ -23,7 +23,7 @@ func ProcessBatch(ctx workflow.Context, limit int) (BatchResult, error) {
 		name: event.StepBatch, summary: "parse, persist and upsert of a batch",
 		policy: defaultPolicy(), eventID: workflow.GetInfo(ctx).WorkflowExecution.ID,
 	}
-	if failed := batch.run(ctx, &result, call{do.ProcessInboxBatch, []any{limit}}); failed != nil {
+	if failed := batch.run(ctx, &result, invocation{do.ProcessInboxBatch, []any{limit}}); failed != nil {
 		message := string(failed.Step) + " " + string(failed.Class) + ": " + failed.Message
 		return result, temporal.NewApplicationErrorWithOptions(message, ErrorBatchFailed,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{failed}})

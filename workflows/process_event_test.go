@@ -45,14 +45,14 @@ type scriptedStore struct {
 	logger                  log.Logger // nil: the test environment's own
 }
 
-func next(script []error, call int) error {
-	if call >= len(script) {
+func next(script []error, invocation int) error {
+	if invocation >= len(script) {
 		return nil
 	}
-	if errors.Is(script[call], errPanic) {
+	if errors.Is(script[invocation], errPanic) {
 		panic(errPanic)
 	}
-	return script[call]
+	return script[invocation]
 }
 
 // Process leaves it to the two steps, unless the script says otherwise.

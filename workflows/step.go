@@ -30,7 +30,7 @@ type step struct {
 }
 
 // run executes the step until it succeeds or its policy is exhausted; nil means success.
-func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
+func (s step) run(ctx workflow.Context, result any, c invocation) *event.Failure {
 	if s.isSlow {
 		return s.retry(ctx, result, c, s.attempt(ctx, result, c, 1))
 	}
@@ -40,20 +40,20 @@ func (s step) run(ctx workflow.Context, result any, c call) *event.Failure {
 }
 
 // runOn is run for a step that is always a regular activity, on a queue of its own.
-func (s step) runOn(ctx workflow.Context, queue string, result any, c call) *event.Failure {
+func (s step) runOn(ctx workflow.Context, queue string, result any, c invocation) *event.Failure {
 	ctx = workflow.WithTaskQueue(ctx, queue)
 	return s.retry(ctx, result, c, s.attempt(ctx, result, c, 1))
 }
 
 // attempt executes the step as a regular activity.
-func (s step) attempt(ctx workflow.Context, result any, c call, n int) error {
+func (s step) attempt(ctx workflow.Context, result any, c invocation, n int) error {
 	activityCtx := withRetryOptions(ctx, s.policy, fmt.Sprintf("%s · attempt %d of %d", cmp.Or(s.summary, string(s.name)), n,
 		s.policy.Attempts))
 	return workflow.ExecuteActivity(activityCtx, c.activity, c.args...).Get(ctx, result)
 }
 
 // retry executes the step again after an error.
-func (s step) retry(ctx workflow.Context, result any, c call, err error) *event.Failure {
+func (s step) retry(ctx workflow.Context, result any, c invocation, err error) *event.Failure {
 	for counted := 0; err != nil; {
 		class := classOf(err)
 		if class == event.ClassFailed {

@@ -27,25 +27,26 @@ func (s *Sender) Check(ctx context.Context, t delivery.Target, sample *delivery.
 	}
 	c := &check{link: to, target: t}
 	if c.checkNamespace(ctx) {
-		if refused := s.guard(ctx, to, s.sampleOrder(ctx, t, sample)); refused != nil {
-			c.found(refused.Code, false, refused.Error, "")
+		if refused := s.guard(ctx, to, s.sampleRequest(ctx, t, sample)); refused != nil {
+			c.add(refused.Code, false, refused.Error, "")
 		}
 		c.checkQueue(ctx)
 		c.checkAttributes(ctx)
 	}
-	c.found("command", true, "equivalent command; input.json is the input of the expressions", command(t))
+	c.add("command", true, "equivalent command; input.json is the input of the expressions", command(t))
 	return c.findings, nil
 }
 
-// sampleOrder returns the order of a sample event. Without a sample, or if its expressions fail, it has only the constant fields.
-func (s *Sender) sampleOrder(ctx context.Context, t delivery.Target, sample *delivery.Message) *order {
+// sampleRequest returns the request of a sample event. Without a sample, or if its expressions fail, it has only the constant
+// fields.
+func (s *Sender) sampleRequest(ctx context.Context, t delivery.Target, sample *delivery.Message) *request {
 	if sample != nil {
 		j := delivery.Job{Key: delivery.Key{EventID: sample.Receipt.ID, SubscriptionID: t.Subscription.ID}}
-		if o, err := s.orderOf(ctx, t, j, *sample); err == nil {
+		if o, err := s.requestOf(ctx, t, j, *sample); err == nil {
 			return o
 		}
 	}
-	return fixedOrder(t)
+	return fixedRequest(t)
 }
 
 type check struct {
@@ -55,7 +56,7 @@ type check struct {
 	findings []delivery.Finding
 }
 
-func (c *check) found(about string, ok bool, text, command string) {
+func (c *check) add(about string, ok bool, text, command string) {
 	c.findings = append(c.findings, delivery.Finding{About: about, OK: ok, Text: text, Command: command})
 }
 
@@ -64,13 +65,13 @@ func (c *check) checkNamespace(ctx context.Context) bool {
 	var missing *serviceerror.NamespaceNotFound
 	switch {
 	case err == nil:
-		c.found("namespace", true, fmt.Sprintf("connected to Temporal; namespace %s exists", c.namespace), "")
+		c.add("namespace", true, fmt.Sprintf("connected to Temporal; namespace %s exists", c.namespace), "")
 		return true
 	case errors.As(err, &missing):
-		c.found("namespace", false, fmt.Sprintf("Temporal has no namespace %s: change the profile", c.namespace),
+		c.add("namespace", false, fmt.Sprintf("Temporal has no namespace %s: change the profile", c.namespace),
 			"temporal operator namespace list"+profileFlag(c.target))
 	default:
-		c.found("namespace", false, "Temporal doesn't respond: "+serviceerror.ToStatus(err).Code().String()+
+		c.add("namespace", false, "Temporal doesn't respond: "+serviceerror.ToStatus(err).Code().String()+
 			"; check the address, API key and certificates of the profile", "temporal operator cluster health"+profileFlag(c.target))
 	}
 	return false
@@ -89,11 +90,11 @@ func (c *check) checkQueue(ctx context.Context) {
 	shows := "temporal task-queue describe --task-queue " + quote(name) + profileFlag(c.target)
 	switch pollers := len(queue.GetPollers()); {
 	case err != nil:
-		c.found("task_queue", false, "Temporal doesn't say: "+serviceerror.ToStatus(err).Code().String(), shows)
+		c.add("task_queue", false, "Temporal doesn't say: "+serviceerror.ToStatus(err).Code().String(), shows)
 	case pollers == 0:
-		c.found("task_queue", false, fmt.Sprintf("no worker polls the task queue %s: workflows start but don't run", name), shows)
+		c.add("task_queue", false, fmt.Sprintf("no worker polls the task queue %s: workflows start but don't run", name), shows)
 	default:
-		c.found("task_queue", true, fmt.Sprintf("%d pollers on the task queue %s", pollers, name), "")
+		c.add("task_queue", true, fmt.Sprintf("%d pollers on the task queue %s", pollers, name), "")
 	}
 }
 
@@ -109,18 +110,18 @@ func (c *check) checkAttributes(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		c.found("search_attribute", false, "Temporal doesn't say: "+serviceerror.ToStatus(err).Code().String(),
+		c.add("search_attribute", false, "Temporal doesn't say: "+serviceerror.ToStatus(err).Code().String(),
 			"temporal operator search-attribute list"+profileFlag(c.target))
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		kind, ok := known.GetCustomAttributes()[name]
 		if !ok {
-			c.found("search_attribute", false, fmt.Sprintf("the namespace has no search attribute %s: every start fails", name),
+			c.add("search_attribute", false, fmt.Sprintf("the namespace has no search attribute %s: every start fails", name),
 				"temporal operator search-attribute create --type Keyword --name "+quote(name)+profileFlag(c.target))
 			continue
 		}
-		c.found("search_attribute", true, fmt.Sprintf("%s is of type %s", name, kind), "")
+		c.add("search_attribute", true, fmt.Sprintf("%s is of type %s", name, kind), "")
 	}
 }
 
@@ -134,12 +135,12 @@ func (c *check) queryAttributes(ctx context.Context, names []string) {
 		var invalid *serviceerror.InvalidArgument
 		switch {
 		case err == nil:
-			c.found("search_attribute", true, fmt.Sprintf("the namespace has %s; this client can't read its type", name), "")
+			c.add("search_attribute", true, fmt.Sprintf("the namespace has %s; this client can't read its type", name), "")
 		case errors.As(err, &invalid):
-			c.found("search_attribute", false, fmt.Sprintf("the namespace has no search attribute %s: every start fails", name),
+			c.add("search_attribute", false, fmt.Sprintf("the namespace has no search attribute %s: every start fails", name),
 				"tcld namespace search-attributes add --namespace "+quote(c.namespace)+" --search-attribute "+quote(name+"=Keyword"))
 		default:
-			c.found("search_attribute", false, fmt.Sprintf("Temporal doesn't say whether %s exists: %s", name,
+			c.add("search_attribute", false, fmt.Sprintf("Temporal doesn't say whether %s exists: %s", name,
 				serviceerror.ToStatus(err).Code()), "")
 		}
 	}

@@ -17,13 +17,13 @@ import (
 const (
 	// maxInput bounds one input, in bytes. Temporal warns above it, and large inputs stay in the history.
 	maxInput = 256 << 10
-	// maxInputs bounds all inputs of an order, below Temporal's limit of 2 MiB.
+	// maxInputs bounds all inputs of a request, below Temporal's limit of 2 MiB.
 	maxInputs = 1 << 20
 	// maxSummary is Temporal's limit in bytes, minus the overhead of a codec.
 	maxSummary = 200
 )
 
-// inputs builds the inputs of an order.
+// inputs builds the inputs of a request.
 type inputs struct {
 	eventID   string
 	reference string

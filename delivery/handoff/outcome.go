@@ -16,7 +16,7 @@ import (
 )
 
 // done returns the result of a successful attempt, with the workflow and run as its answer.
-func (c call) done(code, runID string) delivery.Result {
+func (c attempt) done(code, runID string) delivery.Result {
 	answer, err := json.Marshal(struct {
 		WorkflowID string `json:"workflow_id"`
 		RunID      string `json:"run_id,omitempty"`
@@ -27,7 +27,7 @@ func (c call) done(code, runID string) delivery.Result {
 	return delivery.Result{Kind: delivery.OK, Code: code, Answer: answer, Reach: delivery.Reached}
 }
 
-// buildFailure is the result when the event can't be turned into an order.
+// buildFailure is the result when the event can't be turned into a request.
 func buildFailure(err error) delivery.Result {
 	code := "input_error"
 	if event.CodeOf(err) == codeInvalidID {
@@ -46,14 +46,14 @@ func isNoWorkflow(err error) bool {
 // limit is higher, unless it is configured, and it reports the longer ones as if it were unavailable.
 const maxStoredID = 255
 
-func (c call) isTooLong(err error) bool {
+func (c attempt) isTooLong(err error) bool {
 	return utf8.RuneCountInString(c.workflowID) > maxStoredID &&
 		strings.Contains(strings.ToLower(serviceerror.ToStatus(err).Message()), "too long for")
 }
 
 // failed classifies the error of a call. Errors caused by the event are final. Errors of the destination are retried and open its
 // breaker: otherwise a missing namespace would create a dead letter for every event.
-func (c call) failed(ctx context.Context, err error) delivery.Result {
+func (c attempt) failed(ctx context.Context, err error) delivery.Result {
 	var namespace *serviceerror.NamespaceNotFound
 	if errors.As(err, &namespace) {
 		return delivery.Result{Kind: delivery.Bad, Code: "namespace_not_found", Error: "the namespace doesn't exist"}
@@ -117,7 +117,7 @@ func aborted(ctx context.Context) delivery.Result {
 const maxReason = 300
 
 // clean removes content of the event from a server message.
-func (c call) clean(message string) string {
+func (c attempt) clean(message string) string {
 	for _, text := range append(c.shown, c.workflowID, c.fairnessKey) {
 		if text != "" {
 			message = strings.ReplaceAll(message, text, "…")

@@ -100,7 +100,7 @@ func (all *profiles) close() {
 }
 
 // encode runs the payloads through the profile's codec, all in one request.
-func (t *link) encode(ctx context.Context, o *order) error {
+func (t *link) encode(ctx context.Context, o *request) error {
 	if t.codec == nil || t.codec.Endpoint == "" {
 		return nil
 	}

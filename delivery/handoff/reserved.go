@@ -33,11 +33,11 @@ func (r Reserved) Conflicts(t delivery.Target) []string {
 	if t.Destination.Temporal == nil || t.Destination.Temporal.Profile != "" {
 		return nil
 	}
-	return r.conflicts(fixedOrder(t))
+	return r.conflicts(fixedRequest(t))
 }
 
-// conflicts lists the reserved names of an order, and what to use instead.
-func (r Reserved) conflicts(o *order) (all []string) {
+// conflicts lists the reserved names of a request, and what to use instead.
+func (r Reserved) conflicts(o *request) (all []string) {
 	if slices.Contains(r.TaskQueues, o.taskQueue) || strings.HasPrefix(o.taskQueue, systemPrefix) {
 		all = append(all, fmt.Sprintf(
 			"task queue %q is reserved in Holdfast's own namespace: use a queue that only your own workers poll", o.taskQueue))
@@ -67,8 +67,8 @@ func (r Reserved) prefixOf(id string) string {
 	return ""
 }
 
-// guard rejects an order with a reserved name if the link leads to Holdfast's own namespace; nil means accepted.
-func (s *Sender) guard(ctx context.Context, to *link, o *order) *delivery.Result {
+// guard rejects a request with a reserved name if the link leads to Holdfast's own namespace; nil means accepted.
+func (s *Sender) guard(ctx context.Context, to *link, o *request) *delivery.Result {
 	conflicts := s.reserved.conflicts(o)
 	if len(conflicts) == 0 {
 		return nil

@@ -43,9 +43,9 @@ func NewSender(o Options) *Sender {
 // Close closes the connections of profiles.
 func (s *Sender) Close() { s.profiles.close() }
 
-// Build checks that an event can be turned into an order. It implements admin.Sender.
+// Build checks that an event can be turned into a request. It implements admin.Sender.
 func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
-	_, err := s.orderOf(ctx, t, delivery.Job{Key: delivery.Key{EventID: m.Receipt.ID}}, m)
+	_, err := s.requestOf(ctx, t, delivery.Job{Key: delivery.Key{EventID: m.Receipt.ID}}, m)
 	return err
 }
 
@@ -62,7 +62,7 @@ func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job,
 	if err != nil {
 		return delivery.Result{Kind: delivery.Blocked, Code: "profile", Error: err.Error()}
 	}
-	o, err := s.orderOf(ctx, t, j, m)
+	o, err := s.requestOf(ctx, t, j, m)
 	if err != nil {
 		return buildFailure(err)
 	}
@@ -72,13 +72,13 @@ func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job,
 	if err := to.encode(ctx, o); err != nil {
 		return delivery.Result{Kind: delivery.Bad, Code: "codec", Error: "the codec of the profile failed to encode"}
 	}
-	call := call{link: to, order: o, retry: j.Attempts+j.Tries > 0}
+	attempt := attempt{link: to, request: o, retry: j.Attempts+j.Tries > 0}
 	switch {
 	case t.Subscription.Start != nil:
-		return call.start(ctx)
+		return attempt.start(ctx)
 	case t.Subscription.Signal != nil:
-		return call.signal(ctx)
+		return attempt.signal(ctx)
 	default:
-		return call.signalWithStart(ctx)
+		return attempt.signalWithStart(ctx)
 	}
 }

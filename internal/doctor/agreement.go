@@ -43,7 +43,7 @@ func (d *doctor) examineAgreement(ctx context.Context) {
 	if missing > 0 {
 		detail = fmt.Sprintf("last %d runs checked: the database lacks the events of %d", compared, missing)
 	}
-	d.found(check, either(missing == 0, resultFail), detail,
+	d.add(check, either(missing == 0, resultFail), detail,
 		"was the database restored from a backup? Run `holdfast reconcile --since` with the time of the backup")
 }
 
@@ -79,6 +79,6 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 	if len(lost) > 0 {
 		detail = fmt.Sprintf("%d of the oldest %d have no open run, such as %s", len(lost), compared, lost[0])
 	}
-	d.found(check, either(len(lost) == 0, resultFail), detail,
+	d.add(check, either(len(lost) == 0, resultFail), detail,
 		"the next sweep makes them dead letters, which are then replayed; if this stays, see the schedule "+workflows.ScheduleSweep)
 }

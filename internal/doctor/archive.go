@@ -25,7 +25,7 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	keeper, err := stores.NewArchiveKeeper(d.cfg, d.store)
 	if err == nil && keeper == nil {
 		if stats.Files > 0 {
-			d.found(check, resultWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",
+			d.add(check, resultWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",
 				"a purge without it removes events permanently: set it for every worker and for the command line")
 		}
 		return
@@ -39,12 +39,12 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		d.found(check, resultFail, err.Error(), "until it can be written no event and no dead letter is purged: HOLDFAST_ARCHIVE")
+		d.add(check, resultFail, err.Error(), "until it can be written no event and no dead letter is purged: HOLDFAST_ARCHIVE")
 	case stats.Due > 0 && time.Since(stats.OldestDue) > longDue:
-		d.found(check, resultWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
+		d.add(check, resultWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
 			stats.OldestDue.Format(time.RFC3339)),
 			"make sure that purges complete: `holdfast purge` runs one now, and names files that it can't clean")
 	default:
-		d.found(check, resultOK, detail, "")
+		d.add(check, resultOK, detail, "")
 	}
 }

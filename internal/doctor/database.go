@@ -23,7 +23,7 @@ const (
 
 func (d *doctor) examineDatabase(ctx context.Context) {
 	if d.store == nil {
-		d.found(database, resultFail, "none is configured", "set DATABASE_URL")
+		d.add(database, resultFail, "none is configured", "set DATABASE_URL")
 		return
 	}
 	whole := ctx
@@ -58,16 +58,16 @@ func (d *doctor) examineMigrations(ctx context.Context) bool {
 	have, want, err := migrations.Current(ctx, d.cfg.Database.URL.Reveal())
 	switch {
 	case errors.Is(err, migrations.ErrEarlierBuild):
-		d.found("migrations", resultFail, err.Error(), "")
+		d.add("migrations", resultFail, err.Error(), "")
 		return false
 	case err != nil && serverOf(err) == "":
-		d.found("migrations", resultFail, "can't be read", "give the user of DATABASE_URL the right to read goose_db_version")
+		d.add("migrations", resultFail, "can't be read", "give the user of DATABASE_URL the right to read goose_db_version")
 		return false
 	case err != nil:
 		d.outage(database, "migrations", err)
 		return true
 	}
-	d.found("migrations", either(have >= want, resultFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
+	d.add("migrations", either(have >= want, resultFail), fmt.Sprintf("at %d of %d", have, want), "run `holdfast migrate`")
 	return have >= want
 }
 
@@ -94,14 +94,14 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 	detail := fmt.Sprintf("PostgreSQL %d.%d, %d MiB", f.Version/10000, f.Version%10000, f.Size>>20)
 	switch {
 	case f.InRecovery:
-		d.found(database, resultFail, detail+", a standby", "point DATABASE_URL at the primary")
+		d.add(database, resultFail, detail+", a standby", "point DATABASE_URL at the primary")
 	case f.Version < oldestPostgres:
-		d.found(database, resultWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
+		d.add(database, resultWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
 	default:
 		d.examineWriting(ctx, detail)
 	}
 	enough := f.Connections*5 < f.MaxConnections*4
-	d.found("connections", either(enough, resultWarn),
+	d.add("connections", either(enough, resultWarn),
 		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections,
 			d.cfg.PoolSize()+stores.InboxConns),
 		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
@@ -113,11 +113,11 @@ func (d *doctor) examineWriting(ctx context.Context, detail string) {
 	err := d.store.TryWrite(ctx)
 	switch code := event.CodeOf(err); {
 	case err == nil || code == "insufficient_privilege":
-		d.found(database, resultOK, detail, "")
+		d.add(database, resultOK, detail, "")
 	case serverOf(err) != "" && code != "disk_full" && code != "io_error":
 		d.outage(database, "writing", err)
 	default:
-		d.found(database, resultFail, detail+"; can't be written: "+err.Error(),
+		d.add(database, resultFail, detail+"; can't be written: "+err.Error(),
 			"free space on its disk, or end its read-only mode: until then no event is stored")
 	}
 }
@@ -129,10 +129,10 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 	case err != nil:
 		d.failed("pooler", err, "see docs/pgbouncer.md")
 	case f.StatementTimeout == "0":
-		d.found("pooler", resultWarn, string(pooling)+"; no timeout bounds a statement",
+		d.add("pooler", resultWarn, string(pooling)+"; no timeout bounds a statement",
 			"ALTER ROLE … SET statement_timeout = '15s', and so on: see docs/pgbouncer.md")
 	default:
-		d.found("pooler", resultOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
+		d.add("pooler", resultOK, string(pooling)+"; a statement has "+f.StatementTimeout, "")
 	}
 }
 
@@ -140,6 +140,6 @@ func (d *doctor) examinePooling(ctx context.Context, f persistence.Facts) {
 func (d *doctor) examineClock(check string, theirs, begin, end time.Time) {
 	middle := begin.Add(end.Sub(begin) / 2)
 	skew := max(theirs.Sub(middle).Abs()-end.Sub(begin)/2, 0)
-	d.found(check, above(skew, skewWarn, skewFail), fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)),
+	d.add(check, above(skew, skewWarn, skewFail), fmt.Sprintf("%s from this host's", skew.Round(time.Millisecond)),
 		"synchronise the clocks (NTP)")
 }

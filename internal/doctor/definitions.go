@@ -26,13 +26,13 @@ func providersOf(cfg config.Config) (*providers.Catalogue, error) {
 func (d *doctor) examineProviders() {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
-		d.found("providers", resultFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
+		d.add("providers", resultFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
 		return
 	}
 	names := slices.Concat(catalogue.SecretNames(), catalogue.APISecretNames())
 	err = errors.Join(d.cfg.CheckSecrets(names...), d.cfg.CheckHandlers(catalogue.HandlerNames()...))
 	if err != nil {
-		d.found("secrets", resultFail, err.Error(), "correct the variables, or the files that they name")
+		d.add("secrets", resultFail, err.Error(), "correct the variables, or the files that they name")
 	}
 	d.examineSamples(catalogue)
 	var usable []string
@@ -56,7 +56,7 @@ func (d *doctor) examineSecrets(catalogue *providers.Catalogue, usable []string)
 		problems = append(problems, provider.SecretProblems()...)
 	}
 	if slices.Sort(problems); len(problems) > 0 {
-		d.found("form of the secrets", resultWarn, strings.Join(slices.Compact(problems), "; "),
+		d.add("form of the secrets", resultWarn, strings.Join(slices.Compact(problems), "; "),
 			"correct the variables, or the files that they name")
 	}
 }
@@ -73,7 +73,7 @@ func (d *doctor) examineBodyMemory(catalogue *providers.Catalogue, usable []stri
 		}
 	}
 	share := memory / 4 * 3 / 4
-	d.found("memory for bodies", either(largest <= share, resultWarn),
+	d.add("memory for bodies", either(largest <= share, resultWarn),
 		fmt.Sprintf("%s in each ingress, %s of it for the large bodies of a client; the largest is %s, %s", memory, share, largest, of),
 		"raise HOLDFAST_INGRESS_BODY_MEMORY to 6 times the largest body, or a request of that size gets 503 each time")
 }
@@ -82,7 +82,7 @@ func (d *doctor) examineBodyMemory(catalogue *providers.Catalogue, usable []stri
 func (d *doctor) examineRedelivery(catalogue *providers.Catalogue) {
 	for _, name := range d.cfg.Recovery.Redeliver {
 		if _, list, err := providers.ListOf(catalogue.Lookup, name); err != nil || list.FollowUp == nil || !list.FollowUp.Redelivers {
-			d.found("redelivery by "+name, resultWarn, "HOLDFAST_RECOVERY_REDELIVER names it, but no definition lets it send events again",
+			d.add("redelivery by "+name, resultWarn, "HOLDFAST_RECOVERY_REDELIVER names it, but no definition lets it send events again",
 				"correct the name, or add `recover.redeliver` to its definition")
 		}
 	}
@@ -91,7 +91,7 @@ func (d *doctor) examineRedelivery(catalogue *providers.Catalogue) {
 // examineAPI reports what is off without a credential for the provider's API. That is allowed; half a credential is a mistake.
 func (d *doctor) examineAPI(p *providers.Provider) {
 	if off, isPartial := p.APIOff(d.cfg.Secrets); off != "" {
-		d.found("API of "+p.Name(), either(!isPartial, resultWarn), off, "set what is missing, and restart the workers")
+		d.add("API of "+p.Name(), either(!isPartial, resultWarn), off, "set what is missing, and restart the workers")
 	}
 }
 
@@ -100,7 +100,7 @@ func (d *doctor) reportProviders(usable []string, all int) {
 	if len(usable) > 0 {
 		detail += ": " + strings.Join(usable, ", ")
 	}
-	d.found("providers", either(len(usable) > 0, resultWarn), detail,
+	d.add("providers", either(len(usable) > 0, resultWarn), detail,
 		"an ingress needs the secret of at least one provider: run doctor with its environment; "+
 			"`holdfast provider show NAME` names the variable")
 }
@@ -115,7 +115,7 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 	if n := len(failing); n > 0 {
 		detail = fmt.Sprintf("%s, the first: %s", word.Count(n, "sample fails", "samples fail"), failing[0])
 	}
-	d.found("samples", either(len(failing) == 0, resultFail), detail,
+	d.add("samples", either(len(failing) == 0, resultFail), detail,
 		"correct the definition or its sample: a reload keeps the old definitions, a start takes these; "+
 			"`holdfast provider check` names all")
 }

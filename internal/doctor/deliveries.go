@@ -37,7 +37,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	if len(stats.Failing) > 0 {
 		detail += "; failing: " + strings.Join(reasons(stats), ", ")
 	}
-	d.found("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
+	d.add("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
 	d.examineSubscriptions(ctx)
 	d.examineVariables(ctx)
 }
@@ -75,7 +75,7 @@ func (d *doctor) examineVariables(ctx context.Context) {
 		}
 	}
 	if len(wrong) > 0 {
-		d.found("destination secrets", resultFail, strings.Join(wrong, "; "),
+		d.add("destination secrets", resultFail, strings.Join(wrong, "; "),
 			"apply the destination as an admin, with a variable of its own; change a secret that may have been seen")
 	}
 }
@@ -88,7 +88,7 @@ func (d *doctor) examineSubscriptions(ctx context.Context) {
 		return
 	}
 	if len(names) > 0 {
-		d.found("subscriptions", resultFail, "can't be read, so nothing is delivered for them: "+strings.Join(names, ", "),
+		d.add("subscriptions", resultFail, "can't be read, so nothing is delivered for them: "+strings.Join(names, ", "),
 			"`holdfast subscription apply` them again, then `holdfast resend plan NAME --since …` for the time between")
 	}
 }
@@ -111,6 +111,6 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	if fanouts > 0 {
 		detail += "; " + word.Count(fanouts, "event is", "events are") + " still being matched with many subscriptions"
 	}
-	d.found("deliveries", above(overdue, undueWarn, undueFail), detail,
+	d.add("deliveries", above(overdue, undueWarn, undueFail), detail,
 		"no worker seems to deliver: check that one runs, and that its HOLDFAST_DELIVERIES_SLOTS isn't 0")
 }

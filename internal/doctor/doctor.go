@@ -99,7 +99,7 @@ func (r Report) count(v Result) (n int) {
 	return n
 }
 
-func (d *doctor) found(check string, v Result, detail, advice string) {
+func (d *doctor) add(check string, v Result, detail, advice string) {
 	if v == resultOK {
 		advice = ""
 	}
@@ -137,7 +137,7 @@ func (d *doctor) examineHost() { d.examineDisk("disk of this host", ".") }
 // examineSettings reports settings with the name that they had in the release before.
 func (d *doctor) examineSettings() {
 	for _, r := range d.cfg.Renamed() {
-		d.found("settings", resultWarn, r.Former+" is set, the former name of "+r.Name,
+		d.add("settings", resultWarn, r.Former+" is set, the former name of "+r.Name,
 			"rename it once you won't roll back to the release before, which doesn't have the new name")
 	}
 }
@@ -149,6 +149,6 @@ func (d *doctor) examineDisk(check, dir string) {
 		return
 	}
 	free := disk.Bavail * 100 / disk.Blocks
-	d.found(check, above(100-free, diskWarn, diskFail), fmt.Sprintf("%d%% free", free),
+	d.add(check, above(100-free, diskWarn, diskFail), fmt.Sprintf("%d%% free", free),
 		"free some space: PostgreSQL stops when its disk is full")
 }

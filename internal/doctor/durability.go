@@ -16,7 +16,7 @@ func (d *doctor) examineDurability(f persistence.Facts) {
 	risks := f.Risks()
 	for _, risk := range []read.Risk{read.RiskFsync, read.RiskPageWrites} {
 		name := string(risk)
-		d.found(name, either(!risks[risk], resultFail), f.Settings[name],
+		d.add(name, either(!risks[risk], resultFail), f.Settings[name],
 			fmt.Sprintf("set %s = on: what is acknowledged could be lost when the machine dies", name))
 	}
 	d.examineCommit(f.Durability)
@@ -29,12 +29,12 @@ func (d *doctor) examineCommit(f persistence.Durability) {
 	value := f.Settings[string(check)]
 	switch {
 	case !f.Risks()[check]:
-		d.found(string(check), resultOK, value, "")
+		d.add(string(check), resultOK, value, "")
 	case value == "off":
-		d.found(string(check), resultFail, value,
+		d.add(string(check), resultFail, value,
 			"set synchronous_commit = on: what is acknowledged could be lost when the machine dies")
 	default:
-		d.found(string(check), resultFail, value+", although synchronous_standby_names is set",
+		d.add(string(check), resultFail, value+", although synchronous_standby_names is set",
 			"set synchronous_commit = on: what is acknowledged could be lost in a failover")
 	}
 }
@@ -43,17 +43,17 @@ func (d *doctor) examineChecksums(f persistence.Facts) {
 	const check = "data checksums"
 	switch {
 	case f.Risks()[read.RiskChecksums]:
-		d.found(check, resultWarn, "off: PostgreSQL doesn't notice what its disk damages",
+		d.add(check, resultWarn, "off: PostgreSQL doesn't notice what its disk damages",
 			"stop the server and run `pg_checksums --enable`")
 	case f.DamagedAt == nil:
-		d.found(check, resultOK, "on, no damaged page", "")
+		d.add(check, resultOK, "on, no damaged page", "")
 	default:
 		recent := f.Now.Sub(*f.DamagedAt) < damageDays*24*time.Hour
 		result := resultWarn
 		if recent {
 			result = resultFail
 		}
-		d.found(check, result, fmt.Sprintf("%d reads of damaged pages, the last on %s", f.DamagedPages,
+		d.add(check, result, fmt.Sprintf("%d reads of damaged pages, the last on %s", f.DamagedPages,
 			f.DamagedAt.UTC().Format(time.DateTime)), "see docs/playbook.md, \"The database is damaged\"")
 	}
 }
@@ -64,16 +64,16 @@ func (d *doctor) examineStandbys(f persistence.Durability) {
 	away, known := f.Risks()[read.RiskNoSynchronous]
 	switch {
 	case !known:
-		d.found(check, resultWarn, "synchronous_standby_names is set; whether a standby is connected can't be seen",
+		d.add(check, resultWarn, "synchronous_standby_names is set; whether a standby is connected can't be seen",
 			"GRANT pg_monitor to the role of DATABASE_URL")
 	case away:
-		d.found(check, resultFail, "none is connected, and synchronous_standby_names is set: no commit ends",
+		d.add(check, resultFail, "none is connected, and synchronous_standby_names is set: no commit ends",
 			"start the standby, or remove it from synchronous_standby_names: then a failover could lose what is acknowledged")
 	case len(f.Standbys) == 0:
 	case !f.HasSynchronous():
-		d.found(check, resultWarn, fmt.Sprintf("%d, asynchronous, at least %d KiB behind: a failover loses what they don't have",
+		d.add(check, resultWarn, fmt.Sprintf("%d, asynchronous, at least %d KiB behind: a failover loses what they don't have",
 			len(f.Standbys), (f.Behind()+1023)>>10), "set synchronous_standby_names, or see docs/high-availability.md")
 	default:
-		d.found(check, resultOK, fmt.Sprintf("%d, commits wait for %s", len(f.Standbys), f.StandbyNames), "")
+		d.add(check, resultOK, fmt.Sprintf("%d, commits wait for %s", len(f.Standbys), f.StandbyNames), "")
 	}
 }

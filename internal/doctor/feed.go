@@ -30,7 +30,7 @@ func (d *doctor) reportFeed(lag feed.Lag) {
 	if lag.Behind > behindWarn {
 		detail += "; it waits for " + blockersOf(lag.Blockers)
 	}
-	d.found("change feed", above(lag.Behind, behindWarn, behindFail), detail,
+	d.add("change feed", above(lag.Behind, behindWarn, behindFail), detail,
 		"a transaction that writes, in any database of the cluster, holds it back until it ends: look what the process does, and end "+
 			"it (`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
 }

@@ -26,9 +26,9 @@ func (d *doctor) examineLists(ctx context.Context) {
 	}
 	switch {
 	case len(lists) == 0:
-		d.found("recovery", resultOK, "no credential for a provider's list of events was ever configured", "")
+		d.add("recovery", resultOK, "no credential for a provider's list of events was ever configured", "")
 	case isComplete:
-		d.found("recovery", resultOK, fmt.Sprintf("%s, and no event has been missed", word.Count(len(lists), "list", "lists")), "")
+		d.add("recovery", resultOK, fmt.Sprintf("%s, and no event has been missed", word.Count(len(lists), "list", "lists")), "")
 	}
 }
 
@@ -61,6 +61,6 @@ func (d *doctor) examineList(h operation.ListHealth) (isComplete bool) {
 	if more := len(texts) - most; more > 0 {
 		texts = append(texts[:most], fmt.Sprintf("and %d more: holdfast recover list", more))
 	}
-	d.found("recovery of "+name, result, name+": "+strings.Join(texts, ". "), advice)
+	d.add("recovery of "+name, result, name+": "+strings.Join(texts, ". "), advice)
 	return false
 }

@@ -38,7 +38,7 @@ func (d *doctor) judgeMapped(counts []oversight.MappedEvents) {
 	if len(of) > 0 {
 		detail += ": " + strings.Join(of, ", ")
 	}
-	d.found("entities", either(len(all) == 0, resultWarn), detail,
+	d.add("entities", either(len(all) == 0, resultWarn), detail,
 		"no event of "+strings.Join(all, ", ")+" changed an entity: `holdfast provider explain` shows for a body what each rule "+
 			"gives; correct the definition, then rebuild (`holdfast entity rebuild`)")
 }

@@ -28,6 +28,6 @@ func (d *doctor) examineOmitted(ctx context.Context) {
 	if total > 0 {
 		detail += ": " + strings.Join(of, ", ")
 	}
-	d.found("entities left out", either(total == 0, resultWarn), detail,
+	d.add("entities left out", either(total == 0, resultWarn), detail,
 		"`holdfast event list --omitted` lists them; "+event.OmittedAdvice)
 }

@@ -55,9 +55,9 @@ func (d *doctor) reportError(check string, v Result, err error, advice string) {
 	case server != "":
 		d.outage(server, check, err)
 	case event.ClassOf(err) == event.ClassTransient:
-		d.found(check, v, err.Error(), "try again: another transaction or a heavy load was in the way (pg_stat_activity)")
+		d.add(check, v, err.Error(), "try again: another transaction or a heavy load was in the way (pg_stat_activity)")
 	default:
-		d.found(check, v, err.Error(), advice)
+		d.add(check, v, err.Error(), advice)
 	}
 }
 
@@ -76,17 +76,17 @@ func (d *doctor) outage(server, check string, err error) {
 	}
 	d.findings = slices.DeleteFunc(d.findings, func(f Finding) bool { return f.Check == server })
 	if advice, isRefused := adviceOnRefusal[event.CodeOf(err)]; isRefused {
-		d.found(server, resultFail, "isn't used: "+err.Error(), advice)
+		d.add(server, resultFail, "isn't used: "+err.Error(), advice)
 		return
 	}
-	d.found(server, resultFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
+	d.add(server, resultFail, "doesn't answer: "+err.Error(), adviceOnOutage[server])
 }
 
 // reportSkipped lists the skipped checks, in one line for each server that is down.
 func (d *doctor) reportSkipped() {
 	for _, server := range []string{database, temporal} {
 		if skipped := d.down[server]; len(skipped) > 0 {
-			d.found("not checked", resultSkip, server+": "+strings.Join(skipped, ", "), "")
+			d.add("not checked", resultSkip, server+": "+strings.Join(skipped, ", "), "")
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (d *doctor) examineTooLarge(ctx context.Context) {
 	if total > 0 {
 		detail += ": " + strings.Join(of, ", ")
 	}
-	d.found("large bodies", either(total == 0, resultWarn), detail,
+	d.add("large bodies", either(total == 0, resultWarn), detail,
 		"if the provider sent them, raise body_limit in its definition; docs/refusal-causes.md explains the rest")
 }
 
@@ -46,5 +46,5 @@ func (d *doctor) examineAuthentication(ctx context.Context) {
 		detail = "requests that failed authentication in the last day, of providers without an event since: " + strings.Join(of, ", ")
 		advice = "compare the secret here with the sender's: `holdfast provider refusals " + refused[0].Provider + "` has the cause"
 	}
-	d.found("authentication", either(len(refused) == 0, resultWarn), detail, advice)
+	d.add("authentication", either(len(refused) == 0, resultWarn), detail, advice)
 }

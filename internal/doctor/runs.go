@@ -83,13 +83,13 @@ func (d *doctor) reportRuns(
 		if slow := stuck[operation.StuckSlow]; slow.Count > 0 {
 			detail += withReason("; the oldest is "+slow.Oldest.Run.WorkflowID, reasonOf(slow.Oldest))
 		}
-		d.found(checkRuns, resultOK, detail, "")
+		d.add(checkRuns, resultOK, detail, "")
 		return
 	}
 	age := now.Sub(oldest.StartedAt)
 	detail = fmt.Sprintf("%s; the oldest event that needs attention has waited for %s: %s", detail, age.Round(time.Second),
 		oldest.Run.WorkflowID)
-	d.found(checkRuns, above(age, waitingWarn, waitingFail), withReason(detail, reasonOf(oldest)), advice)
+	d.add(checkRuns, above(age, waitingWarn, waitingFail), withReason(detail, reasonOf(oldest)), advice)
 }
 
 func withReason(text, reason string) string {

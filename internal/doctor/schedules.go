@@ -32,13 +32,13 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 	var missing *serviceerror.NotFound
 	switch {
 	case (id == workflows.ScheduleNotify || id == workflows.ScheduleReport) && errors.As(err, &missing):
-		d.found(check, resultWarn, "doesn't exist yet", "start the workers with HOLDFAST_NOTIFY_URLS: they create it")
+		d.add(check, resultWarn, "doesn't exist yet", "start the workers with HOLDFAST_NOTIFY_URLS: they create it")
 		return
 	case err != nil:
 		d.failed(check, err, "run `holdfast migrate`")
 		return
 	case described.Schedule.State.Paused:
-		d.found(check, resultWarn, "paused: "+described.Schedule.State.Note,
+		d.add(check, resultWarn, "paused: "+described.Schedule.State.Note,
 			"temporal schedule toggle --schedule-id "+id+" --unpause --reason …")
 		return
 	}
@@ -48,7 +48,7 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 	case err != nil:
 		d.failed(check, fmt.Errorf("%s; its run can't be read: %w", detail, err), "allow this client to describe workflows")
 	case slow == nil:
-		d.found(check, resultOK, detail, "")
+		d.add(check, resultOK, detail, "")
 	default:
 		d.examineSlow(check, detail, slow)
 	}
@@ -89,12 +89,12 @@ func (d *doctor) examineSlow(check, detail string, run *workflowservice.Describe
 	detail = fmt.Sprintf("%s; the last one has worked for %s", detail, ageOf(run).Round(time.Second))
 	for _, activity := range run.GetPendingActivities() {
 		if activity.GetAttempt() >= stuckAttempts && activity.GetLastFailure() != nil {
-			d.found(check, resultFail, fmt.Sprintf("%s; %s fails, attempt %d: %s", detail,
+			d.add(check, resultFail, fmt.Sprintf("%s; %s fails, attempt %d: %s", detail,
 				activity.GetActivityType().GetName(), activity.GetAttempt(), activity.GetLastFailure().GetMessage()),
 				"remove the cause; until then the schedule starts nothing: temporal workflow describe --workflow-id "+id)
 			return
 		}
 	}
-	d.found(check, resultWarn, detail,
+	d.add(check, resultWarn, detail,
 		"see that a worker polls the queue operations, and what it does: temporal workflow describe --workflow-id "+id)
 }

@@ -63,7 +63,7 @@ func (d *doctor) watchTemporal(ctx context.Context) bool {
 func (d *doctor) examineEarlierBuild(ctx context.Context) bool {
 	err := stores.RefuseEarlierNamespace(ctx, d.temporal, d.cfg.Temporal.Namespace)
 	if errors.Is(err, stores.ErrEarlierNamespace) {
-		d.found("namespace", resultFail, err.Error(), "")
+		d.add("namespace", resultFail, err.Error(), "")
 		return true
 	}
 	return false
@@ -75,7 +75,7 @@ func (d *doctor) examineSearchAttributes(ctx context.Context) {
 		d.failed(check, err, "run `holdfast migrate`")
 		return
 	}
-	d.found(check, resultOK, "registered", "")
+	d.add(check, resultOK, "registered", "")
 }
 
 func (d *doctor) examineNamespace(ctx context.Context) bool {
@@ -90,7 +90,7 @@ func (d *doctor) examineNamespace(ctx context.Context) bool {
 		d.failed(temporal, err, "allow this client to ask for the server's version")
 		return true
 	}
-	d.found(temporal, resultOK, "server "+info.GetServerVersion()+", namespace "+name, "")
+	d.add(temporal, resultOK, "server "+info.GetServerVersion()+", namespace "+name, "")
 	ofRuns := described.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
 	d.examineRetention(ofRuns)
 	d.examineRetentionOfEvents(ofRuns)
@@ -113,7 +113,7 @@ func (d *doctor) examineRetention(ofRuns time.Duration) {
 	}
 	detail := fmt.Sprintf("%s; %d of %d dedupe windows are longer and rest on idempotency_keys beyond it",
 		ofRuns, longer, len(catalogue.Names()))
-	d.found("retention", either(ofRuns >= leastRetention, resultWarn), detail, fmt.Sprintf(
+	d.add("retention", either(ofRuns >= leastRetention, resultWarn), detail, fmt.Sprintf(
 		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", ofRuns,
 		d.cfg.Temporal.Namespace))
 }
@@ -124,7 +124,7 @@ func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
 	if configured == 0 {
 		return
 	}
-	d.found("retention of events", either(effective == configured, resultWarn),
+	d.add("retention of events", either(effective == configured, resultWarn),
 		fmt.Sprintf("HOLDFAST_RETENTION_EVENTS is %s, and Temporal keeps runs for %s: events stay for %s after their last run",
 			configured, ofRuns, effective),
 		fmt.Sprintf("set HOLDFAST_RETENTION_EVENTS to %s or more, or shorten the retention of Temporal's namespace", effective))
@@ -151,7 +151,7 @@ func (d *doctor) judgeQueues(queues []oversight.QueueStats) {
 		d.examineQueue(q)
 	}
 	if len(unpolled) > 0 {
-		d.found("queues", resultFail, fmt.Sprintf("no worker polls %s; %s", strings.Join(unpolled, ", "),
+		d.add("queues", resultFail, fmt.Sprintf("no worker polls %s; %s", strings.Join(unpolled, ", "),
 			word.Count(waiting, "task waits", "tasks wait")),
 			"start a worker (`holdfast worker`). With worker versioning, also make its version the current one "+
 				"(`temporal worker deployment set-current-version`)")
@@ -162,11 +162,11 @@ func (d *doctor) examineQueue(q oversight.QueueStats) {
 	check := "queue " + q.Queue
 	detail := fmt.Sprintf("%d waiting, %s", q.Backlog, word.Count(q.WorkflowPollers+q.ActivityPollers, "poller", "pollers"))
 	if age := time.Duration(q.Age); age > oldestBacklog {
-		d.found(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
+		d.add(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
 			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")
 		return
 	}
-	d.found(check, resultOK, detail, "")
+	d.add(check, resultOK, detail, "")
 }
 
 // doctorQueue has no worker.

@@ -30,7 +30,7 @@ func (d *doctor) examineInbox(ctx context.Context) {
 	}
 	overflow := depths[event.LaneOverflow]
 	age := overflow.Age(time.Now())
-	d.found("inbox", above(age, waitingWarn, waitingFail),
+	d.add("inbox", above(age, waitingWarn, waitingFail),
 		fmt.Sprintf("%s for Temporal, the oldest for %s", word.Count(overflow.Depth, "event waits", "events wait"),
 			age.Round(time.Second)),
 		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
@@ -72,7 +72,7 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 	if len(counted) > 0 {
 		detail = fmt.Sprintf("%s; the oldest waits for %s", strings.Join(counted, ", "), age.Round(time.Second))
 	}
-	d.found("dead letters", v, detail, "`holdfast dlq list` (--state exhausted) says why; correct the cause and run them again "+
+	d.add("dead letters", v, detail, "`holdfast dlq list` (--state exhausted) says why; correct the cause and run them again "+
 		"(`holdfast dlq replay`), or discard them")
 }
 
@@ -89,11 +89,11 @@ type notifyResult struct {
 
 func (d *doctor) examineNotifications(ctx context.Context, f persistence.Facts) {
 	if !d.cfg.Notify.URLs.IsSet() {
-		d.found("notifications", resultWarn, "notifications of failures and outages are off", "set HOLDFAST_NOTIFY_URLS")
+		d.add("notifications", resultWarn, "notifications of failures and outages are off", "set HOLDFAST_NOTIFY_URLS")
 		return
 	}
 	if _, err := stores.NewNotifier(d.cfg); err != nil {
-		d.found("notifications", resultFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
+		d.add("notifications", resultFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
 		return
 	}
 	var last notifyResult
@@ -109,13 +109,13 @@ func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 	detail := word.Count(f.Untold, "failure waits", "failures wait") + " to be reported"
 	switch {
 	case f.Untold > 0 && last.Failures > 0 && last.Channels == 0:
-		d.found("notifications", resultFail, detail+"; the last try: "+last.Error,
+		d.add("notifications", resultFail, detail+"; the last try: "+last.Error,
 			"no channel takes messages: correct HOLDFAST_NOTIFY_URLS, and start the workers with it")
 	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > unnotifiedFor+d.cfg.Notify.Interval:
-		d.found("notifications", resultWarn, detail, fmt.Sprintf("a worker that has HOLDFAST_NOTIFY_URLS reports them within %s; "+
+		d.add("notifications", resultWarn, detail, fmt.Sprintf("a worker that has HOLDFAST_NOTIFY_URLS reports them within %s; "+
 			"if this stays, start the workers with it", d.cfg.Notify.Interval))
 	default:
-		d.found("notifications", resultOK, detail, "")
+		d.add("notifications", resultOK, detail, "")
 	}
 }
 

@@ -41,7 +41,7 @@ func NewToken(name string, role Role) (text string, token Token, err error) {
 	if !tokenName.MatchString(name) {
 		return "", Token{}, fmt.Errorf("invalid token name %q: use up to 100 letters, digits and . _ @ -", name)
 	}
-	if !role.known() {
+	if !role.isValid() {
 		return "", Token{}, fmt.Errorf("unknown role %q: use %s", role, word.Alternatives(Roles()))
 	}
 	key := make([]byte, 32)
@@ -83,7 +83,7 @@ func parseToken(entry string) (t Token, err error) {
 	if !tokenName.MatchString(t.Name) {
 		return t, fmt.Errorf("its name is not made of letters, digits and . _ @ -")
 	}
-	if !t.Role.known() {
+	if !t.Role.isValid() {
 		return t, fmt.Errorf("its role is none of %s", word.Alternatives(Roles()))
 	}
 	hash, err := hex.DecodeString(parts[2])
@@ -128,9 +128,9 @@ const (
 // Roles returns all roles, from least to most privileged.
 func Roles() []Role { return []Role{RoleViewer, RoleOperator, RoleIntegrator, RoleAdmin} }
 
-func (r Role) known() bool { return slices.Contains(Roles(), r) }
+func (r Role) isValid() bool { return slices.Contains(Roles(), r) }
 
 // Includes reports whether r may do everything that other may. An unknown role includes nothing and is included in nothing.
 func (r Role) Includes(other Role) bool {
-	return r.known() && other.known() && slices.Index(Roles(), r) >= slices.Index(Roles(), other)
+	return r.isValid() && other.isValid() && slices.Index(Roles(), r) >= slices.Index(Roles(), other)
 }

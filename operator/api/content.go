@@ -58,7 +58,7 @@ func (a *API) DownloadBody(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	record, _, err := a.known(ctx, id, workflowID)
+	record, _, err := a.findEvent(ctx, id, workflowID)
 	if err != nil {
 		return err
 	}

@@ -268,7 +268,7 @@ func (a *API) LatestOfWorkflow(ctx context.Context, workflowID string, viewer bo
 }
 
 func (a *API) eventDetail(ctx context.Context, id, workflowID string, viewer bool) (detail EventDetail, err error) {
-	record, wait, err := a.known(ctx, id, workflowID)
+	record, wait, err := a.findEvent(ctx, id, workflowID)
 	if err != nil {
 		return detail, err
 	}
@@ -392,7 +392,7 @@ func (a *API) attempts(c *fiber.Ctx) (list httpapi.List[deliveryapi.AttemptView]
 	if list, err = a.Outbound.Attempts(c, id); err != nil || len(list.Items) > 0 {
 		return list, err
 	}
-	record, _, err := a.known(ctx, id, workflowID)
+	record, _, err := a.findEvent(ctx, id, workflowID)
 	if err == nil && record.Receipt.ID != id {
 		return a.Outbound.Attempts(c, record.Receipt.ID)
 	}

@@ -8,9 +8,9 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// known finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged. By
-// event ID alone it searches Temporal's list, which lags by some hundred milliseconds.
-func (a *API) known(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
+// findEvent finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged.
+// By event ID alone it searches Temporal's list, which lags by some hundred milliseconds.
+func (a *API) findEvent(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {
 	record, err := a.Events.Event(ctx, id)
 	if !errors.Is(err, event.ErrNotFound) {
 		return record, nil, err
@@ -76,7 +76,7 @@ func (a *API) eventWithoutRow(ctx context.Context, id, workflowID string) (event
 
 // repeated returns the event that a redelivery repeated.
 func (a *API) repeated(ctx context.Context, owner string) (event.Record, *event.Wait, error) {
-	record, wait, err := a.known(ctx, owner, "")
+	record, wait, err := a.findEvent(ctx, owner, "")
 	if errors.Is(err, event.ErrNotFound) {
 		err = &httpapi.RefusalError{
 			Code:   httpapi.CodeNoSuchThing,

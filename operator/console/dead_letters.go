@@ -51,9 +51,9 @@ func (c *Console) deadLetterRoutes() []route {
 
 // causePage groups the waiting dead letters by cause.
 type causePage struct {
-	Provider string
-	Known    known
-	Causes   []causeRow
+	Provider    string
+	Suggestions suggestions
+	Causes      []causeRow
 	// Waiting and Replaying count over all causes.
 	Waiting, Replaying int64
 }
@@ -71,7 +71,7 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
 	for _, cause := range causes {
@@ -105,13 +105,13 @@ func factsOf(f operation.ReplayFilter) (facts []frame.Fact) {
 }
 
 type deadLetterList struct {
-	Filter  url.Values
-	States  []event.DeadLetterState
-	Classes []event.Class
-	Steps   []event.Step
-	Known   known
-	Rows    []api.DeadLetterView
-	Pager   frame.Pager
+	Filter      url.Values
+	States      []event.DeadLetterState
+	Classes     []event.Class
+	Steps       []event.Step
+	Suggestions suggestions
+	Rows        []api.DeadLetterView
+	Pager       frame.Pager
 	// Query is the list's query, for the way back to it.
 	Query string
 	// All counts the dead letters that match the filter and that a replay would run; Replay is its query. 0 if the list also
@@ -133,7 +133,7 @@ func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 		Filter: frame.QueryOf(ctx), States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
 		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: string(ctx.Request().URI().QueryString()),
 	}
-	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
 	if f, ok := replayOf(wanted); ok && c.API.Replays != nil {

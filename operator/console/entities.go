@@ -29,10 +29,10 @@ func (c *Console) entityRoutes() []route {
 }
 
 type entityPages struct {
-	Filter url.Values
-	Known  known
-	Rows   []api.EntityView
-	Pager  frame.Pager
+	Filter      url.Values
+	Suggestions suggestions
+	Rows        []api.EntityView
+	Pager       frame.Pager
 	// Complete is when the list starts to be complete, if that is later than requested.
 	Complete time.Time
 	// IsShort reports that the search reached its limit and continues on the next page.
@@ -52,7 +52,7 @@ func (c *Console) listEntities(ctx *fiber.Ctx) error {
 		Filter: frame.QueryOf(ctx), Rows: list.Items, Pager: c.Pager(ctx, list.Next),
 		IsShort: list.Next != "" && len(list.Items) < wanted.Limit,
 	}
-	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
 	if since.After(wanted.Since) {

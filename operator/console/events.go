@@ -51,9 +51,9 @@ type eventList struct {
 	// DeliveryStatuses are the filter's choices; empty without deliveries.
 	DeliveryStatuses []delivery.Status
 
-	// Known are the filters' suggestions.
-	Known known
-	Rows  []api.EventView
+	// Suggestions are the filters' suggestions.
+	Suggestions suggestions
+	Rows        []api.EventView
 	// Accepted are the page's events that wait for a worker. They are separate because the tail, which updates rows every second,
 	// would query Temporal each time.
 	Accepted []api.EventView
@@ -83,7 +83,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	if c.API.Outbound != nil {
 		data.DeliveryStatuses = delivery.Statuses()
 	}
-	if data.Known, err = c.known(ctx.UserContext()); err != nil {
+	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
 	data.Accepted, data.Rows = splitAccepted(list.Items)

@@ -68,39 +68,39 @@ func (s *Store) ApplyDestination(
 	if err != nil {
 		return d, event.Rejectf("invalid_destination", "it cannot be written as JSON")
 	}
-	found := &found{}
-	c, err := s.beginChange(ctx, func(b *pgx.Batch) { found.queue(b, d, string(settings)) })
+	stored := &current{}
+	c, err := s.beginChange(ctx, func(b *pgx.Batch) { stored.queue(b, d, string(settings)) })
 	if err != nil {
 		return d, err
 	}
 	defer c.Rollback(ctx)
-	found.isOf(d.Name)
-	if err := found.permit(d, secrets != nil, actor); err != nil {
+	stored.isOf(d.Name)
+	if err := stored.permit(d, secrets != nil, actor); err != nil {
 		return d, err
 	}
-	headers, sameHeaders, err := s.headersFor(d, found.before)
+	headers, sameHeaders, err := s.headersFor(d, stored.before)
 	if err != nil {
 		return d, err
 	}
-	variable, err := s.newVariable(d, found, actor)
+	variable, err := s.newVariable(d, stored, actor)
 	if err != nil {
 		return d, err
 	}
-	if found.same && sameHeaders && secrets == nil && variable == "" {
-		return found.before.Destination, found.before.err
+	if stored.same && sameHeaders && secrets == nil && variable == "" {
+		return stored.before.Destination, stored.before.err
 	}
-	if err := delivery.CheckVersion(d.Version, found.version()); err != nil {
+	if err := delivery.CheckVersion(d.Version, stored.version()); err != nil {
 		return d, err
 	}
 	d.Version = c.version
-	sealed, err := s.sealFor(d, found.before, secrets)
+	sealed, err := s.sealFor(d, stored.before, secrets)
 	if err != nil {
 		return d, err
 	}
-	if d.ID, err = c.store(ctx, d, found.before, string(settings), sealed, headers); err != nil {
+	if d.ID, err = c.store(ctx, d, stored.before, string(settings), sealed, headers); err != nil {
 		return d, err
 	}
-	detail := map[string]any{"version": c.version, "new": found.before == nil, "kind": kindOf(d), "secrets": secrets != nil}
+	detail := map[string]any{"version": c.version, "new": stored.before == nil, "kind": kindOf(d), "secrets": secrets != nil}
 	b := &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
 	queueVariable(b, variable, actor, detail)
@@ -113,41 +113,41 @@ func (s *Store) ApplyDestination(
 	return d.Shown(), nil
 }
 
-// found holds what the transaction that changes a destination has read.
-type found struct {
+// current holds what the transaction that changes a destination has read.
+type current struct {
 	before *destination
 	// same: the settings don't change; isListed: the variable that they name is listed.
 	same, isListed bool
 }
 
-func (f *found) queue(b *pgx.Batch, d delivery.Destination, settings string) {
-	queueDestination(b, d.Name, &f.before)
-	b.Queue(sameDestination, d.Name, settings).Query(firstInto(&f.same))
-	b.Queue(isListed, variableOf(d)).Query(firstInto(&f.isListed))
+func (c *current) queue(b *pgx.Batch, d delivery.Destination, settings string) {
+	queueDestination(b, d.Name, &c.before)
+	b.Queue(sameDestination, d.Name, settings).Query(firstInto(&c.same))
+	b.Queue(isListed, variableOf(d)).Query(firstInto(&c.isListed))
 }
 
 // isOf drops a destination whose number, not name, equals the name.
-func (f *found) isOf(name string) {
-	if f.before != nil && f.before.Name != name {
-		f.before, f.same = nil, false
+func (c *current) isOf(name string) {
+	if c.before != nil && c.before.Name != name {
+		c.before, c.same = nil, false
 	}
 }
 
 // version returns the version of the stored destination; 0 if there is none.
-func (f *found) version() int64 {
-	if f.before == nil {
+func (c *current) version() int64 {
+	if c.before == nil {
 		return 0
 	}
-	return f.before.Version
+	return c.before.Version
 }
 
-func (f *found) permit(d delivery.Destination, givesSecret bool, actor oversight.Actor) error {
+func (c *current) permit(d delivery.Destination, givesSecret bool, actor oversight.Actor) error {
 	if actor.IsAdmin() {
 		return nil
 	}
 	var was *delivery.Destination
-	if f.before != nil {
-		was = &f.before.Destination
+	if c.before != nil {
+		was = &c.before.Destination
 	}
 	return delivery.CheckChange(was, d, givesSecret)
 }

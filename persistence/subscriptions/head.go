@@ -36,8 +36,8 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
  WHERE s.version > $1 AND ($1 > 0 OR s.deleted_at IS NULL)`
 )
 
-// known caches the destinations and subscriptions as of a version. Its lock is never held during a query.
-type known struct {
+// cache holds the destinations and subscriptions as of a version. Its lock is never held during a query.
+type cache struct {
 	router *delivery.Router
 
 	mu            sync.RWMutex
@@ -60,20 +60,20 @@ type destination struct {
 	err error
 }
 
-func newKnown() *known {
-	return &known{
+func newCache() *cache {
+	return &cache{
 		router: delivery.NewRouter(), destinations: map[int64]destination{}, subscriptions: map[int64]delivery.Subscription{},
 		unreadable: map[int64]string{},
 	}
 }
 
-func (k *known) at() int64 {
+func (k *cache) at() int64 {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.version
 }
 
-func (k *known) isRead() bool {
+func (k *cache) isRead() bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.read
@@ -95,7 +95,7 @@ type update struct {
 }
 
 // apply applies an update, unless the cache is as new.
-func (k *known) apply(c *update) {
+func (k *cache) apply(c *update) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.read = true; !c.isReset && (c.head <= k.version || c.since > k.version) {
@@ -205,18 +205,18 @@ func (s *Store) follow(ctx context.Context, send func(context.Context, *pgx.Batc
 		}
 		c.isReset = true
 	}
-	s.known.apply(c)
+	s.cache.apply(c)
 	return nil
 }
 
 // Refresh updates the cache from the database: one statement if nothing has changed.
 func (s *Store) Refresh(ctx context.Context) error {
-	seen := s.known.at()
+	seen := s.cache.at()
 	var head int64
 	if err := s.db.QueryRow(ctx, readHead).Scan(&head); err != nil {
 		return postgres.Failure("read version of subscriptions", err)
 	}
-	if head == seen && s.known.isRead() {
+	if head == seen && s.cache.isRead() {
 		return nil
 	}
 	return postgres.Failure("read subscriptions", s.follow(ctx, s.db.SendRead, seen))
@@ -228,9 +228,9 @@ func (s *Store) Unreadable(ctx context.Context) ([]string, error) {
 	if err := s.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	s.known.mu.RLock()
-	defer s.known.mu.RUnlock()
-	return slices.Sorted(maps.Values(s.known.unreadable)), nil
+	s.cache.mu.RLock()
+	defer s.cache.mu.RUnlock()
+	return slices.Sorted(maps.Values(s.cache.unreadable)), nil
 }
 
 // Config configures a Store. Its zero value stores secrets in clear, and resolves no variables.
@@ -249,11 +249,11 @@ type Store struct {
 	db     *postgres.DB
 	outbox *outbox.Store
 	cfg    Config
-	known  *known
+	cache  *cache
 	looks  singleflight.Group
 }
 
 // New makes a Store that queues deliveries with o.
 func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
-	return &Store{db: db, outbox: o, cfg: cfg, known: newKnown()}
+	return &Store{db: db, outbox: o, cfg: cfg, cache: newCache()}
 }

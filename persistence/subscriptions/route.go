@@ -95,18 +95,18 @@ func (r Routed) IsEmpty() bool { return len(r.hits) == 0 }
 // EnsureLoaded fills the cache of destinations and subscriptions, unless it is filled. If that fails, each transaction that needs
 // them reads them.
 func (s *Store) EnsureLoaded(ctx context.Context) {
-	if !s.known.isRead() {
+	if !s.cache.isRead() {
 		_ = s.refreshTogether(ctx)
 	}
 }
 
 // Route matches an event against the cache, without a query. The only error is ctx's.
 func (s *Store) Route(ctx context.Context, e Event) (Routed, error) {
-	if !s.known.isRead() {
+	if !s.cache.isRead() {
 		return unrouted, nil
 	}
-	version := s.known.at() // the match may be newer than the version, never older
-	hits, err := s.known.router.Match(ctx, delivery.Message{
+	version := s.cache.at() // the match may be newer than the version, never older
+	hits, err := s.cache.router.Match(ctx, delivery.Message{
 		Receipt: e.Receipt, Type: e.Type, OccurredAt: e.OccurredAt, Body: e.Body,
 	})
 	if err != nil {
@@ -125,13 +125,13 @@ func (s *Store) RouteWithoutBody(ctx context.Context, e Event) (Routed, error) {
 }
 
 // Reads reports whether the body of an event may be needed to route it.
-func (s *Store) Reads(e Event) bool { return s.known.router.Reads(e.Receipt.Provider, e.Type) }
+func (s *Store) Reads(e Event) bool { return s.cache.router.Reads(e.Receipt.Provider, e.Type) }
 
 // Follow updates the cache to a version that the transaction has read after its events were routed.
 func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int64, before []Routed) error {
-	seen := s.known.at()
+	seen := s.cache.at()
 	isBehind := slices.ContainsFunc(before, func(r Routed) bool { return r.version > version }) // the version has gone back
-	if s.known.isRead() && version <= seen && !isBehind {
+	if s.cache.isRead() && version <= seen && !isBehind {
 		return nil // another goroutine has updated it
 	}
 	return s.follow(ctx, t.Send, seen)

@@ -42,7 +42,7 @@ func (s *Store) Targets(ctx context.Context, subscriptionIDs []int64) (map[int64
 
 func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 	const doing = "read target of a delivery"
-	t, stored, isListed, err := s.known.target(subscriptionID)
+	t, stored, isListed, err := s.cache.target(subscriptionID)
 	if err != nil {
 		return delivery.Target{}, postgres.Failure(doing, err)
 	}
@@ -69,7 +69,7 @@ func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 }
 
 // target also reports whether the variable that the destination names is listed.
-func (k *known) target(subscriptionID int64) (t delivery.Target, stored destination, isListed bool, err error) {
+func (k *cache) target(subscriptionID int64) (t delivery.Target, stored destination, isListed bool, err error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	if _, unreadable := k.unreadable[subscriptionID]; unreadable {

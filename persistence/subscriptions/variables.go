@@ -40,7 +40,7 @@ func variableOf(d delivery.Destination) string {
 
 // newVariable returns the variable that a change lists: one that an admin names now. A name that the destination has already,
 // without being listed, was written by another version, or in SQL; an admin who applies it lists it.
-func (s *Store) newVariable(d delivery.Destination, f *found, actor oversight.Actor) (string, error) {
+func (s *Store) newVariable(d delivery.Destination, f *current, actor oversight.Actor) (string, error) {
 	name := variableOf(d)
 	if name == "" || f.isListed || !actor.IsAdmin() {
 		return "", nil

@@ -23,8 +23,8 @@ const (
 	codeInvalidID = "invalid_workflow_id"
 )
 
-// order holds the evaluated expressions of a subscription.
-type order struct {
+// request holds the evaluated expressions of a subscription.
+type request struct {
 	requestID  string
 	taskQueue  string
 	workflowID string
@@ -54,9 +54,9 @@ func requestID(j delivery.Job) string {
 	return delivery.IDOf(j.EventID, j.Generation) + "/" + strconv.FormatInt(j.SubscriptionID, 10)
 }
 
-// fixedOrder returns the fields that are the same for every event. workflowID is only the constant prefix.
-func fixedOrder(t delivery.Target) *order {
-	o := &order{taskQueue: t.Destination.Temporal.TaskQueue}
+// fixedRequest returns the fields that are the same for every event. workflowID is only the constant prefix.
+func fixedRequest(t delivery.Target) *request {
+	o := &request{taskQueue: t.Destination.Temporal.TaskQueue}
 	var id delivery.JQ
 	switch sub := t.Subscription; {
 	case sub.Start != nil:
@@ -70,19 +70,19 @@ func fixedOrder(t delivery.Target) *order {
 	return o
 }
 
-// evaluation builds an order.
+// evaluation builds a request.
 type evaluation struct {
 	*inputs
 
-	first func(field string, source delivery.JQ) (any, error)
-	name  func(field string, source delivery.JQ) (any, error)
-	order *order
+	first   func(field string, source delivery.JQ) (any, error)
+	name    func(field string, source delivery.JQ) (any, error)
+	request *request
 }
 
-// orderOf evaluates the subscription for an event. The error is an *event.Error without content of the event.
-func (s *Sender) orderOf(
+// requestOf evaluates the subscription for an event. The error is an *event.Error without content of the event.
+func (s *Sender) requestOf(
 	ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message,
-) (*order, error) {
+) (*request, error) {
 	in := m.Input()
 	e := &evaluation{
 		inputs: &inputs{eventID: j.EventID, reference: s.eventsURL + j.EventID, message: m, remaining: maxInputs},
@@ -93,7 +93,7 @@ func (s *Sender) orderOf(
 			return s.expressions.First(ctx, field, source, in)
 		},
 		name: func(field string, source delivery.JQ) (any, error) { return s.expressions.Name(ctx, field, source, in) },
-		order: &order{
+		request: &request{
 			requestID: requestID(j), taskQueue: t.Destination.Temporal.TaskQueue, eventID: j.EventID, trace: traceOf(ctx),
 			possibleDuplicateOf: m.PossibleDuplicateOf,
 		},
@@ -101,25 +101,25 @@ func (s *Sender) orderOf(
 	sub := t.Subscription
 	switch {
 	case sub.Start != nil:
-		return e.order, e.start("start", *sub.Start)
+		return e.request, e.start("start", *sub.Start)
 	case sub.Signal != nil:
 		if err := e.workflowID("signal", sub.Signal.WorkflowID); err != nil {
 			return nil, err
 		}
-		return e.order, e.signal("signal", sub.Signal.SignalName, sub.Signal.SignalInput)
+		return e.request, e.signal("signal", sub.Signal.SignalName, sub.Signal.SignalInput)
 	case sub.SignalWithStart != nil:
 		with := sub.SignalWithStart
-		e.order.ifClosed = with.IfClosed
+		e.request.ifClosed = with.IfClosed
 		if err := e.start("signal_with_start", with.Start); err != nil {
 			return nil, err
 		}
-		return e.order, e.signal("signal_with_start", with.SignalName, with.SignalInput)
+		return e.request, e.signal("signal_with_start", with.SignalName, with.SignalInput)
 	}
 	return nil, event.Rejectf("no_form", "the subscription has neither start nor signal")
 }
 
 func (e *evaluation) start(in string, s delivery.Start) (err error) {
-	o := e.order
+	o := e.request
 	o.start = &s
 	if err := e.workflowID(in, s.WorkflowID); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (e *evaluation) start(in string, s delivery.Start) (err error) {
 }
 
 func (e *evaluation) signal(in, name string, input []delivery.JQ) (err error) {
-	e.order.signalName = name
-	e.order.signalInput, err = e.all(in+".signal_input", input)
+	e.request.signalName = name
+	e.request.signalInput, err = e.all(in+".signal_input", input)
 	return err
 }
 
@@ -170,7 +170,7 @@ func (e *evaluation) workflowID(in string, source delivery.JQ) error {
 	case strings.ContainsRune(id, 0):
 		return event.Rejectf(codeInvalidID, "%s yields a NUL, which Temporal can't store", field)
 	}
-	e.order.workflowID = id
+	e.request.workflowID = id
 	return nil
 }
 
@@ -189,11 +189,11 @@ func (e *evaluation) attributes(in string, sources map[string]delivery.JQ) error
 		if err != nil {
 			return event.Rejectf("input_error", "%s yields a value that is too large", field)
 		}
-		if e.order.searchAttributes == nil {
-			e.order.searchAttributes = map[string]*commonpb.Payload{}
+		if e.request.searchAttributes == nil {
+			e.request.searchAttributes = map[string]*commonpb.Payload{}
 		}
-		e.order.searchAttributes[name] = plain(data)
-		e.order.shown = append(e.order.shown, textsOf(value)...)
+		e.request.searchAttributes[name] = plain(data)
+		e.request.shown = append(e.request.shown, textsOf(value)...)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func textsOf(value any) []string {
 
 // payloads returns what the codec encodes: not search attributes, which Temporal reads, and not the trace and the memo, which
 // hold nothing of the event but its ID.
-func (o *order) payloads() []*commonpb.Payload {
+func (o *request) payloads() []*commonpb.Payload {
 	all := slices.Concat(o.input, o.signalInput)
 	if o.summary != nil {
 		all = append(all, o.summary)
@@ -221,7 +221,7 @@ func (o *order) payloads() []*commonpb.Payload {
 }
 
 // memo identifies the delivery. Unlike the request ID, it survives a continue-as-new.
-func (o *order) memo() *commonpb.Memo {
+func (o *request) memo() *commonpb.Memo {
 	fields := map[string]*commonpb.Payload{memoEventID: jsonPayload(o.eventID), memoDelivery: jsonPayload(o.requestID)}
 	if o.possibleDuplicateOf != "" {
 		fields[memoDuplicate] = jsonPayload(o.possibleDuplicateOf)
@@ -235,21 +235,21 @@ const (
 	memoDelivery  = "delivery"
 )
 
-func (o *order) attributes() *commonpb.SearchAttributes {
+func (o *request) attributes() *commonpb.SearchAttributes {
 	if len(o.searchAttributes) == 0 {
 		return nil
 	}
 	return &commonpb.SearchAttributes{IndexedFields: o.searchAttributes}
 }
 
-func (o *order) metadata() *sdkpb.UserMetadata {
+func (o *request) metadata() *sdkpb.UserMetadata {
 	if o.summary == nil {
 		return nil
 	}
 	return &sdkpb.UserMetadata{Summary: o.summary}
 }
 
-func (o *order) priority() *commonpb.Priority {
+func (o *request) priority() *commonpb.Priority {
 	if o.start.PriorityKey == 0 && o.fairnessKey == "" {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (o *order) priority() *commonpb.Priority {
 }
 
 // header passes the trace to the SDKs' tracing interceptors.
-func (o *order) header() *commonpb.Header {
+func (o *request) header() *commonpb.Header {
 	if o.trace == nil {
 		return nil
 	}

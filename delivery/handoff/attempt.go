@@ -27,10 +27,10 @@ const (
 	codeClosed   = "closed"
 )
 
-// call is one attempt of an order.
-type call struct {
+// attempt sends a request once.
+type attempt struct {
 	*link
-	*order
+	*request
 
 	// retry: an earlier attempt may have succeeded although its response was lost.
 	retry bool
@@ -38,7 +38,7 @@ type call struct {
 
 // start starts the workflow. Temporal recognizes the request ID of a run that it has already started. If an earlier attempt may
 // have succeeded, the memo of a later run of the workflow ID also tells.
-func (c call) start(ctx context.Context) delivery.Result {
+func (c attempt) start(ctx context.Context) delivery.Result {
 	response, err := withRetries(ctx, c.isTooLong, func() (*workflowservice.StartWorkflowExecutionResponse, error) {
 		return c.service.StartWorkflowExecution(ctx, c.startRequest())
 	})
@@ -50,14 +50,14 @@ func (c call) start(ctx context.Context) delivery.Result {
 		return c.failed(ctx, err)
 	case c.retry && c.hasStarted(ctx):
 		return c.done(codeStarted, started.RunId)
-	case c.order.start.IfExists == "dead_letter":
+	case c.request.start.IfExists == "dead_letter":
 		return delivery.Result{Kind: delivery.Final, Code: codeExisting, Error: "another client has started a workflow with this ID"}
 	}
 	return c.done(codeExisting, started.RunId)
 }
 
 // hasStarted reports whether this delivery started the workflow.
-func (c call) hasStarted(ctx context.Context) bool {
+func (c attempt) hasStarted(ctx context.Context) bool {
 	described, err := c.service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: c.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: c.workflowID},
 	})
@@ -65,11 +65,11 @@ func (c call) hasStarted(ctx context.Context) bool {
 	return err == nil && bytes.Equal(memo.GetData(), jsonPayload(c.requestID).GetData())
 }
 
-func (c call) startRequest() *workflowservice.StartWorkflowExecutionRequest {
+func (c attempt) startRequest() *workflowservice.StartWorkflowExecutionRequest {
 	return &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:                c.namespace,
 		WorkflowId:               c.workflowID,
-		WorkflowType:             &commonpb.WorkflowType{Name: c.order.start.Type},
+		WorkflowType:             &commonpb.WorkflowType{Name: c.request.start.Type},
 		TaskQueue:                c.queue(),
 		Input:                    &commonpb.Payloads{Payloads: c.input},
 		Identity:                 identity,
@@ -85,14 +85,14 @@ func (c call) startRequest() *workflowservice.StartWorkflowExecutionRequest {
 }
 
 // signal signals the workflow. If none is running it fails and is retried: the workflow may start later.
-func (c call) signal(ctx context.Context) delivery.Result {
+func (c attempt) signal(ctx context.Context) delivery.Result {
 	if err := c.plainSignal(ctx); err != nil {
 		return c.failed(ctx, err)
 	}
 	return c.done(codeSignaled, "")
 }
 
-func (c call) plainSignal(ctx context.Context) error {
+func (c attempt) plainSignal(ctx context.Context) error {
 	_, err := withRetries(ctx, c.isTooLong, func() (*workflowservice.SignalWorkflowExecutionResponse, error) {
 		return c.service.SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
 			Namespace:         c.namespace,
@@ -110,7 +110,7 @@ func (c call) plainSignal(ctx context.Context) error {
 // signalWithStart signals the workflow, and starts it if it isn't running. If an earlier attempt may have succeeded, it sends a
 // plain signal first, which a run that has it already ignores. Then it starts without reusing the workflow ID, which shows
 // whether this delivery started the run that has ended.
-func (c call) signalWithStart(ctx context.Context) delivery.Result {
+func (c attempt) signalWithStart(ctx context.Context) delivery.Result {
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	again := c.ifClosed == "" || c.ifClosed == "start"
 	if c.retry {
@@ -141,7 +141,7 @@ func (c call) signalWithStart(ctx context.Context) delivery.Result {
 	return c.done(codeClosed, started.RunId)
 }
 
-func (c call) withStarted(
+func (c attempt) withStarted(
 	ctx context.Context, r *workflowservice.SignalWithStartWorkflowExecutionResponse, err error,
 ) delivery.Result {
 	switch {
@@ -153,14 +153,14 @@ func (c call) withStarted(
 	return c.done(codeSignaled, r.GetRunId())
 }
 
-func (c call) withStart(
+func (c attempt) withStart(
 	ctx context.Context, reuse enumspb.WorkflowIdReusePolicy,
 ) (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
 	return withRetries(ctx, c.isTooLong, func() (*workflowservice.SignalWithStartWorkflowExecutionResponse, error) {
 		return c.service.SignalWithStartWorkflowExecution(ctx, &workflowservice.SignalWithStartWorkflowExecutionRequest{
 			Namespace:                c.namespace,
 			WorkflowId:               c.workflowID,
-			WorkflowType:             &commonpb.WorkflowType{Name: c.order.start.Type},
+			WorkflowType:             &commonpb.WorkflowType{Name: c.request.start.Type},
 			TaskQueue:                c.queue(),
 			Input:                    &commonpb.Payloads{Payloads: c.input},
 			Identity:                 identity,
@@ -178,7 +178,7 @@ func (c call) withStart(
 	})
 }
 
-func (c call) queue() *taskqueuepb.TaskQueue {
+func (c attempt) queue() *taskqueuepb.TaskQueue {
 	return &taskqueuepb.TaskQueue{Name: c.taskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}
 }
 
@@ -189,10 +189,10 @@ const (
 )
 
 // withRetries retries a call while Temporal moves a shard or a connection is lost, unless the error is permanent.
-func withRetries[R any](ctx context.Context, isPermanent func(error) bool, call func() (R, error)) (R, error) {
+func withRetries[R any](ctx context.Context, isPermanent func(error) bool, attempt func() (R, error)) (R, error) {
 	pause := firstPause
 	for try := 1; ; try++ {
-		response, err := call()
+		response, err := attempt()
 		code := serviceerror.ToStatus(err).Code()
 		if err == nil || try == maxTries || isPermanent(err) || code != codes.Unavailable && code != codes.Aborted {
 			return response, err

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// known are the existing providers and types, which filters suggest: {{template "known" .Known}}.
-type known struct{ Providers, Types []string }
+// suggestions are the existing providers and types, which filters suggest: {{template "suggestions" .Suggestions}}.
+type suggestions struct{ Providers, Types []string }
 
-// known returns the providers and types of the definitions and of the newest events.
-func (c *Console) known(ctx context.Context) (k known, err error) {
+// suggestions returns the providers and types of the definitions and of the newest events.
+func (c *Console) suggestions(ctx context.Context) (k suggestions, err error) {
 	if c.Finder != nil {
 		if k.Providers, k.Types, err = c.Finder.RecentTypes(ctx); err != nil {
 			return k, err
