@@ -105,13 +105,15 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy \
 	operator/api/deliveryapi operator/console/plot operator/importer operator/launch persistence/entities \
 	providers/auth/denial providers/definition providers/jq providers/mapping providers/reading workflows/histories
 
-# A run of go test has the detector for all packages or for none, hence two. The tests of processes mostly wait, so both runs share the
-# cores. The one with the detector yields, since processes that get no time miss their deadlines. `make verify` vets the code.
+# A run of go test has the detector for all packages or for none, hence two. The tests of programs mostly wait, so both runs share the
+# cores. The one with the detector yields, since processes that get no time miss their deadlines. The other is compiled as programs are,
+# so that Go compiles each package once for both. `make verify` vets the code.
 test-raced: SELECT = grep -vxFf <(printf 'holdfast/%s\n' $(UNRACED))
 test-raced: FLAGS = $(RACE) -shuffle=on
 test-raced: YIELDING = nice -n 5
 test-unraced: SELECT = grep -xFf <(printf 'holdfast/%s\n' $(UNRACED))
 test-unraced: FLAGS = -shuffle=on
+test-unraced test-building test-remembered: COMPILED = CGO_ENABLED=0
 
 # These run go, or programs that they build, from files that Go doesn't see: it mustn't remember their results.
 BUILDING := ^holdfast/(e2e|deploy|internal/archtest|workflows/histories)(/|$$)
@@ -122,9 +124,9 @@ test-remembered: SELECT = grep -vE '$(BUILDING)'
 .PHONY: test-raced test-unraced test-remembered test-building
 test-raced test-unraced test-remembered test-building:
 	@all=$$(go list $(PACKAGES)) || exit; packages=$$($(SELECT) <<<"$$all") || exit 0; \
-		$(YIELDING) env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
+		$(YIELDING) env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(COMPILED) bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
-		-- $(FLAGS) -vet=off -p 2 -timeout 40m $(TESTFLAGS)
+		-- $(FLAGS) -trimpath -vet=off -p 2 -timeout 40m $(TESTFLAGS)
 
 # The inner loop. With -short, tests that need a server skip themselves.
 .PHONY: check
