@@ -16,9 +16,11 @@ import (
 	"holdfast/workflows"
 )
 
-// The time in the inbox that is a warning, and the time that is a failure.
+// The time in the inbox that is a warning, in its lane bulk and elsewhere, and the time that is a failure. The alerts have the same
+// bounds.
 const (
 	waitingWarn = time.Minute
+	bulkWarn    = 5 * time.Minute
 	waitingFail = 15 * time.Minute
 )
 
@@ -33,7 +35,21 @@ func (d *doctor) examineInbox(ctx context.Context) {
 	d.add("inbox", above(age, waitingWarn, waitingFail),
 		fmt.Sprintf("%s for Temporal, the oldest for %s", word.Count(overflow.Depth, "event waits", "events wait"),
 			age.Round(time.Second)),
-		"see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits")
+		inboxAdvice)
+	d.examineLane(depths, event.LaneBulk, bulkWarn)
+	d.examineLane(depths, event.LaneLarge, waitingFail)
+}
+
+const inboxAdvice = "see that Temporal answers and an ingress or worker runs; `holdfast inbox list` says why each waits"
+
+// examineLane reports another lane of the inbox if its events wait for too long.
+func (d *doctor) examineLane(depths event.InboxDepth, lane event.Lane, warn time.Duration) {
+	depth := depths[lane]
+	age := depth.Age(time.Now())
+	if result := above(age, warn, waitingFail); result != resultOK {
+		d.add("inbox", result, fmt.Sprintf("%s in the lane %s, the oldest for %s",
+			word.Count(depth.Depth, "event waits", "events wait"), lane, age.Round(time.Second)), inboxAdvice)
+	}
 }
 
 // unattendedFor is how long a dead letter may wait for an operator: automatic replay has ended by then, and other dead letters
