@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/cli"
+	"holdfast/internal/cli/admin"
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/definition"
 	"holdfast/internal/cli/destination"
@@ -19,7 +20,6 @@ import (
 	"holdfast/internal/cli/importer"
 	"holdfast/internal/cli/listen"
 	"holdfast/internal/cli/load"
-	"holdfast/internal/cli/operate"
 )
 
 func main() {
@@ -42,9 +42,9 @@ func rootCommand() *cobra.Command {
 		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
 		definition.Command(), importer.ImportCommand(), importer.CompareCommand(),
 		load.SendCommand(),
-		operate.AuditCommand(), events.ConflictCommand(), operate.TokenCommand(), operate.PayloadKeyCommand(),
-		operate.ErrorCommand(), operate.StatsCommand(), operate.ReportCommand(), operate.DoctorCommand(),
-		operate.PurgeCommand(), operate.ReconcileCommand(),
-		operate.ConfigCommand(), operate.HealthCommand(), operate.VersionCommand(),
+		admin.AuditCommand(), events.ConflictCommand(), admin.TokenCommand(), admin.PayloadKeyCommand(),
+		admin.ErrorCommand(), admin.StatsCommand(), admin.ReportCommand(), admin.DoctorCommand(),
+		admin.PurgeCommand(), admin.ReconcileCommand(),
+		admin.ConfigCommand(), admin.HealthCommand(), admin.VersionCommand(),
 	)
 }

@@ -454,7 +454,7 @@ var Table = []Rule{
 			"operator/launch workflows/runs"),
 		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/sdk/client " +
 			"golang.org/x/term")},
-	{Package: "internal/cli/operate", Why: whyCommand,
+	{Package: "internal/cli/admin", Why: whyCommand,
 		Ours: list("activities/reconcile event event/operation event/oversight event/retention internal/word internal/buildinfo " +
 			"internal/cli internal/config internal/doctor internal/stores internal/payloadcodec operator/access operator/api"),
 		Libraries: list("github.com/spf13/cobra"),
@@ -490,7 +490,7 @@ var Table = []Rule{
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
 		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
-			"internal/cli/importer internal/cli/operate internal/cli/destination internal/cli/events internal/config " +
+			"internal/cli/importer internal/cli/admin internal/cli/destination internal/cli/events internal/config " +
 			"internal/dev internal/stores internal/process"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},
