@@ -107,6 +107,10 @@ func TestAPanicCostsAnEventAndNotTheProcess(t *testing.T) {
 		tracer.armed.Store(true)
 		_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
 		require.Equal(t, "panic", event.CodeOf(err))
+		tracer.armed.Store(true)
+		_, err = db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, receipt(), body, false)
+		require.Equal(t, "panic", event.CodeOf(err))
+		require.ErrorContains(t, err, "panicked with a string")
 	}
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p))
 }

@@ -372,7 +372,9 @@ var Table = []Rule{
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "internal/printable", Why: "foreign text is made safe in the same way for terminals and browsers"},
-	{Package: "internal/batch", Why: "calls share a run in the same way, whatever the run does"},
+	{Package: "internal/batch", Why: "calls share a run in the same way, whatever the run does",
+		// the error of a run that panicked, which stores pass on as it is
+		Ours: list("event")},
 	{Package: "internal/word", Why: "names from a closed set are parsed in the same way in flags, requests and files"},
 	{Package: "internal/config", Why: whyPlumbing,
 		// checks keys at load; suggests names

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"holdfast/event"
 )
 
 // Config describes the batches of a Group.
@@ -112,7 +114,7 @@ func (g *Group[T]) run() {
 func (g *Group[T]) runSafely(calls []*Call[T]) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = fmt.Errorf("batch panicked with a %T", value)
+			err = &event.Error{Class: event.ClassFailed, Code: "panic", Text: fmt.Sprintf("batch panicked with a %T", value)}
 		}
 	}()
 	return g.cfg.Run(calls)

@@ -168,7 +168,7 @@ func (m *model) end(t *rapid.T) {
 		case "failed":
 			require.Equal(t, failed, err)
 		case "panic":
-			require.EqualError(t, err, "batch panicked with a string")
+			require.EqualError(t, err, "panic: batch panicked with a string")
 		default:
 			require.NoError(t, err)
 		}
