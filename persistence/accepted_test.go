@@ -13,7 +13,8 @@ func acknowledged(r event.Receipt) event.Acknowledged {
 	return event.Acknowledged{Receipt: r.ForLoss(), RunID: runOf(r).RunID}
 }
 
-// Receipts are kept only of events that the database has in no form: neither a row, a dead letter, a decision nor an inbox row.
+// Receipts are kept only of events that the database has in no form: neither a row, a dead letter, a decision nor an inbox row, nor
+// as a repeat of another event, which has nothing of these.
 func TestReceiptsAreKeptOfUnrecordedEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -21,7 +22,12 @@ func TestReceiptsAreKeptOfUnrecordedEvents(t *testing.T) {
 	d.mustProcess(stored, parsed())
 	require.NoError(t, d.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(dead)))
 	waiting := d.spool(event.LaneOverflow, 1)[0]
-	all := []event.Acknowledged{acknowledged(stored), acknowledged(dead), acknowledged(gone), acknowledged(gone), acknowledged(waiting)}
+	repeat := receipt()
+	repeat.Key, repeat.Fingerprint = stored.Key, stored.Fingerprint
+	require.True(t, d.mustProcess(repeat, parsed()).Duplicate)
+	all := []event.Acknowledged{
+		acknowledged(stored), acknowledged(dead), acknowledged(gone), acknowledged(gone), acknowledged(waiting), acknowledged(repeat),
+	}
 	for range 2 { // a look-up whose answer was lost is repeated
 		kept, err := d.DeadLetters.KeepAccepted(t.Context(), all)
 		require.NoError(t, err)

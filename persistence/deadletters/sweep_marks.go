@@ -30,11 +30,13 @@ UPDATE dead_letters SET state = 'exhausted', next_replay_at = NULL
           AND d.error_code <> '` + operation.CodeLost + `'
         LIMIT $6 FOR UPDATE OF d SKIP LOCKED))`
 
-	// selectGone includes none that wait in the inbox: they are processed from there.
+	// selectGone includes none that wait in the inbox: they are processed from there. Nor does it include redeliveries, which have
+	// no row of their own.
 	selectGone = `
 SELECT c.id::text FROM unnest($1::uuid[]) AS c (id)
  WHERE c.id IS NOT NULL AND NOT EXISTS (SELECT FROM events WHERE id = c.id OFFSET 0)
    AND NOT EXISTS (SELECT FROM decisions WHERE event_id = c.id OFFSET 0)
+   AND NOT EXISTS (SELECT FROM redeliveries WHERE event_id = c.id OFFSET 0)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = c.id)
    AND NOT EXISTS (SELECT FROM inbox WHERE event_id = c.id)`
 )
