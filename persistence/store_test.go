@@ -74,12 +74,14 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// wiretap is a proxy in front of PostgreSQL that counts how often the server is ready and waits for the client. While cuts is set
+// wiretap is a proxy in front of PostgreSQL that counts how often the server is ready and waits for the client, and
+// what it sends. While cuts is set
 // it closes a connection instead of forwarding the response to a commit.
 type wiretap struct {
-	server string
-	trips  atomic.Int64
-	cuts   atomic.Bool
+	server   string
+	trips    atomic.Int64
+	received atomic.Int64 // bytes from the server
+	cuts     atomic.Bool
 }
 
 // listen returns the URL to connect to instead of the server's.
@@ -125,6 +127,7 @@ func (w *wiretap) forward(client net.Conn, address string) {
 		if _, err := io.ReadFull(answers, message); err != nil {
 			return
 		}
+		w.received.Add(int64(len(message)))
 		if message[0] == 'Z' { // ReadyForQuery
 			w.trips.Add(1)
 		}

@@ -20,10 +20,10 @@ const (
 SELECT seq, item, body FROM import_rows
  WHERE import_id = $1 AND seq = ANY (ARRAY(
        SELECT seq FROM (
-              SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM (
+              SELECT seq, size, sum(size) OVER (ORDER BY seq) - size AS before FROM (
                      SELECT seq, octet_length(item) + octet_length(body) AS size
                        FROM import_rows WHERE import_id = $1 ORDER BY seq LIMIT $2) AS sized) AS next
-        WHERE before < $3))
+        WHERE before = 0 OR before + size <= $3))
  ORDER BY seq`
 
 	dropApplied = `DELETE FROM import_rows WHERE import_id = $1 AND seq <= $2`

@@ -20,17 +20,18 @@ const (
 	archivedRows  = 5000
 	archivedBytes = 16 << 20
 
-	// outdatedEvents adds up the sizes of rows first, without reading bodies: rows that don't fit never leave PostgreSQL.
+	// outdatedEvents adds up the sizes of rows first, without reading bodies: rows that don't fit never leave PostgreSQL. A larger
+	// one is a file of its own.
 	outdatedEvents = records.Columns + `, raw_body, e.xmin::text, ` + fetches.Columns + ` FROM events AS e` + fetches.Join + `
  WHERE e.id = ANY (ARRAY(
        SELECT id FROM (
-              SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
+              SELECT id, size, sum(size) OVER (ORDER BY id) - size AS before FROM (
                      SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) +
                             coalesce((SELECT octet_length(f.state) FROM fetched_states AS f WHERE f.event_id = e.id), 0) AS size
                        FROM events AS e
                       WHERE e.id < $1::uuid AND e.id > $4::uuid AND ` + isOutdated + `$5::timestamptz
                       ORDER BY e.id LIMIT $2) AS sized) AS old
-        WHERE before < $3))
+        WHERE before = 0 OR before + size <= $3))
  ORDER BY e.id`
 
 	// addFile makes an existing file due again, since it may be written with events that were expunged after it was checked.

@@ -1,0 +1,113 @@
+package persistence_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/event/operation"
+	"holdfast/event/retention"
+	"holdfast/persistence"
+)
+
+// Whatever reads many events at once gets at most 16 MiB of their bodies from PostgreSQL: with 30 events of 1.5 MiB, and with large
+// ones of 15 and 10 MiB one after the other. What doesn't fit never leaves the server.
+func TestBytesInFlightAreBounded(t *testing.T) {
+	t.Parallel()
+	const inline, mib = event.MaxInline, 1 << 20
+	parse := func(event.Receipt, []byte) (event.Parsed, error) { return parsed(), nil }
+	ctx := t.Context()
+	for _, c := range []struct {
+		name  string
+		sizes []int // of the bodies; nil means 30 of 1.5 MiB
+		fill  func(d *database, sizes []int)
+		read  func(d *database) error
+	}{
+		{"rebuild", []int{15 * mib, 10 * mib, mib}, fillProcessed, func(d *database) error {
+			_, err := d.Rebuilds.Page(ctx, "rebuild", 500, parse)
+			return err
+		}},
+		{"rebuild of many", nil, fillProcessed, func(d *database) error {
+			_, err := d.Rebuilds.Page(ctx, "rebuild", 500, parse)
+			return err
+		}},
+		{"fetches of a rebuild", nil, fillProcessed, func(d *database) error {
+			_, err := d.Rebuilds.Unfetched(ctx, "rebuild", 500)
+			return err
+		}},
+		{"reconcile", []int{15 * mib, 10 * mib, mib}, fillUnfinished, func(d *database) error {
+			_, err := d.DeadLetters.Unfinished(ctx, allRows(200))
+			return err
+		}},
+		{"archive", []int{15 * mib, 10 * mib, mib}, fillProcessed, func(d *database) error {
+			_, err := d.Upkeep.Outdated(ctx, retention.Events, time.Now().Add(time.Hour))
+			return err
+		}},
+		{"archive of many", nil, fillProcessed, func(d *database) error {
+			_, err := d.Upkeep.Outdated(ctx, retention.Events, time.Now().Add(time.Hour))
+			return err
+		}},
+		{"archive of dead letters", []int{15 * mib, 10 * mib, mib}, fillDiscarded, func(d *database) error {
+			_, err := d.Upkeep.Outdated(ctx, retention.DeadLetters, time.Now().Add(time.Hour))
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tap := &wiretap{}
+			d := open(t, func(cfg *persistence.Config) {
+				tap.server = cfg.URL
+				cfg.URL = tap.listen(t)
+			})
+			if c.sizes == nil {
+				for range 30 {
+					c.sizes = append(c.sizes, inline)
+				}
+			}
+			c.fill(d, c.sizes)
+			before := tap.received.Load()
+			require.NoError(t, c.read(d))
+			received := tap.received.Load() - before
+			require.Greater(t, received, int64(10*mib), "it reads bodies")
+			require.Less(t, received, int64(17*mib))
+		})
+	}
+}
+
+func (d *database) sizeBodies(table, column string, ids []string, sizes []int) {
+	for i, id := range ids {
+		d.exec(`UPDATE `+table+` SET raw_body = convert_to(repeat('x', $2), 'UTF8') WHERE `+column+` = $1::uuid`, id, sizes[i])
+	}
+}
+
+func fillProcessed(d *database, sizes []int) {
+	var ids []string
+	for range sizes {
+		r := receipt()
+		d.process(r, parsed())
+		ids = append(ids, r.ID)
+	}
+	d.sizeBodies("events", "id", ids, sizes)
+	d.createRebuild("rebuild", operation.RebuildFilter{}, false)
+}
+
+func fillUnfinished(d *database, sizes []int) {
+	var ids []string
+	for range sizes {
+		ids = append(ids, d.stored(body).ID)
+	}
+	d.sizeBodies("events", "id", ids, sizes)
+}
+
+func fillDiscarded(d *database, sizes []int) {
+	var ids []string
+	for range sizes {
+		r := receipt()
+		d.record(deadLetter(r))
+		ids = append(ids, r.ID)
+	}
+	d.sizeBodies("dead_letters", "event_id", ids, sizes)
+	d.exec(`UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discarded_by = 'ada', discard_reason = 'a test'`)
+}
