@@ -3,6 +3,7 @@ package event
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 )
 
 // MaxInline is the max size in bytes of a body that is passed to Temporal, which refuses inputs over 2 MiB. A larger one stays in
@@ -29,6 +30,12 @@ func NewLargeBody(id string, body []byte) *LargeBody {
 
 // Is reports whether body is the described one.
 func (l *LargeBody) Is(body []byte) bool { return *NewLargeBody(l.ID, body) == *l }
+
+// LostText says that PostgreSQL no longer has the body, and what to do.
+func (l *LargeBody) LostText() string {
+	return fmt.Sprintf("PostgreSQL doesn't have the event's body of %d bytes (SHA-256 %s): it was set back to before the event; "+
+		"ask the provider to send the event again, which resolves the dead letter, or discard it", l.Size, l.SHA256)
+}
 
 // LargeRow returns what the row of a large event has as its workflow ID. It has no colon, so that it isn't one, and no two events
 // share a row.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 )
 
 // An event whose body is in the lane of large events is found with its body, by its ID and by its workflow. Lists have no bodies.
@@ -66,4 +67,38 @@ func TestMissedEventsAreReadByBytes(t *testing.T) {
 		require.Len(t, items, want)
 		d.exec(`DELETE FROM recovery_items WHERE workflow_id IN (SELECT workflow_id FROM recovery_items ORDER BY at LIMIT $1)`, want)
 	}
+}
+
+// PostgreSQL was set back to before a large event, and its run has failed:
+//   - the dead letter says that the body is lost, and why the event failed before
+//   - once the provider has sent the body again, a further failure is what it is
+//   - an event that is replayed anyway keeps its code
+func TestADeadLetterSaysThatItsBodyIsLost(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	r, whole := receipt(), bytes.Repeat([]byte("large "), event.MaxInline/5)
+	r.Large = event.NewLargeBody(r.ID, whole)
+	letter := deadLetter(r)
+	letter.Body = nil
+	d.record(letter)
+	f := d.deadLetterOf(r).Failure
+	require.Equal(t, []string{event.CodeBodyLost, string(event.ClassRejected)}, []string{f.Code, string(f.Class)})
+	require.Contains(t, f.Message, "ask the provider to send the event again")
+	require.Contains(t, f.Message, "its failure was not JSON")
+
+	_, err := d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, whole, false, time.Hour)
+	require.NoError(t, err)
+	letter = died(r, noon.Add(time.Hour))
+	letter.Body = nil
+	d.record(letter)
+	found := d.deadLetterOf(r)
+	require.Equal(t, letter.Failure, found.Failure)
+	require.True(t, r.Large.Is(found.Body))
+
+	lost := receipt()
+	lost.Large = event.NewLargeBody(lost.ID, whole)
+	letter = deadLetter(lost)
+	letter.Body, letter.Failure.Code = nil, operation.CodeLost
+	d.record(letter)
+	require.Equal(t, letter.Failure, d.deadLetterOf(lost).Failure)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -24,8 +25,11 @@ INSERT INTO dead_letters AS d (
        event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message, attempts,
        first_failed_at, last_failed_at, workflow_id, run_id, source, rule, state)
 SELECT $1::uuid, $2, $3, $4, $5::json,
-       CASE WHEN $18::text IS NULL THEN $6::bytea ELSE coalesce(` + largeBody + `, '') END, $7, $8, $9, $10, $11::integer,
+       coalesce(body, ''), $7, CASE WHEN is_lost THEN '` + string(event.ClassRejected) + `' ELSE $8 END,
+       CASE WHEN is_lost THEN '` + event.CodeBodyLost + `' ELSE $9 END, CASE WHEN is_lost THEN $19 ELSE $10 END, $11::integer,
        $12::timestamptz, $12::timestamptz, $13, $14, $15, $16, CASE WHEN $17::boolean THEN 'exhausted' ELSE 'open' END
+  FROM (SELECT body, octet_length(body) > 0 IS NOT TRUE AND $19::text IS NOT NULL AS is_lost
+          FROM (SELECT CASE WHEN $18::text IS NULL THEN $6::bytea ELSE ` + largeBody + ` END AS body OFFSET 0) AS read) AS found
  WHERE NOT EXISTS (SELECT FROM decisions WHERE event_id = $1::uuid)
    AND NOT EXISTS (SELECT FROM events WHERE id = $1::uuid AND processed_at >= $12::timestamptz)
    AND NOT EXISTS (SELECT FROM dead_letters WHERE event_id = $1::uuid AND subscription_id = 0 AND run_id = $14)
@@ -48,6 +52,19 @@ func largeRow(d event.DeadLetter) *string {
 	}
 	return &d.Receipt.Large.ID
 }
+
+// lostText returns the message of a dead letter whose body turns out to be lost; nil if the failure says so, or the event is
+// replayed anyway.
+func lostText(d event.DeadLetter) *string {
+	f := d.Failure
+	if largeRow(d) == nil || f.Code == event.CodeBodyLost || f.Code == operation.CodeLost {
+		return nil
+	}
+	text := clipped(d.Receipt.Large.LostText() + "; its failure was " + f.Message)
+	return &text
+}
+
+func clipped(message string) string { return postgres.Clip(postgres.Clean(message), MaxMessage) }
 
 // markDead makes the event's row, if any, agree with the dead letter that this run has just opened.
 const markDead = `
@@ -128,9 +145,9 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 	r, f, runID := d.Receipt, d.Failure, postgres.Clean(d.Run.RunID)
 	b.Queue(recordDeadLetter, r.ID, postgres.Clean(r.Provider), postgres.Clean(r.Key), postgres.Clean(r.Type), receipt,
 		postgres.Bytea(d.Body), postgres.Clean(string(f.Step)), postgres.KnownClass(f.Class), postgres.Clean(f.Code),
-		postgres.Clip(postgres.Clean(f.Message), MaxMessage), f.Attempts, f.At,
+		clipped(f.Message), f.Attempts, f.At,
 		postgres.Clean(d.Run.WorkflowID), runID, postgres.Clean(r.Source), postgres.Clean(f.Rule()),
-		d.State == event.DeadLetterExhausted, largeRow(d))
+		d.State == event.DeadLetterExhausted, largeRow(d), lostText(d))
 	b.Queue(markDead, r.ID, runID)
 	writer.QueueContents(b, r)
 	writer.QueueRemovalOfCopies(b, r)

@@ -59,8 +59,7 @@ func (s *Store) LargeBody(ctx context.Context, r event.Receipt) (body []byte, er
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return nil, postgres.Failure("read body of event "+postgres.Clean(r.ID), err)
 	case !r.Large.Is(body):
-		return nil, event.Rejectf(event.CodeBodyLost, "PostgreSQL doesn't have the event's body of %d bytes (SHA-256 %s): it was set "+
-			"back to before the event; ask the provider to send the event again", r.Large.Size, r.Large.SHA256)
+		return nil, event.Rejectf(event.CodeBodyLost, "%s", r.Large.LostText())
 	}
 	return body, nil
 }

@@ -103,6 +103,11 @@ func advice(d api.DeadLetterView) string {
 		return fmt.Sprintf("\nTo undo that: holdfast dlq reopen %d\n", d.ID)
 	case !waits:
 		return ""
+	case d.Failure.Code == event.CodeBodyLost:
+		return "\nIts body is lost, so a replay would fail again.\n" +
+			"  have the provider send it again: the event then resolves this dead letter\n" +
+			fmt.Sprintf("  or replay it with a body:  holdfast dlq edit %d --file FILE\n", d.ID) +
+			fmt.Sprintf("  or discard it:             holdfast dlq discard %d --reason WHY\n", d.ID)
 	case d.Failure.Class == event.ClassInDoubt || d.Failure.Class == event.ClassConflict:
 		return "\nCompare it with the event that the reason names (holdfast event show ID), then\n" +
 			"  accept it as a separate event:  " + replay +
