@@ -24,6 +24,9 @@ func target(method, path string) string {
 	if strings.HasPrefix(path, "/events") || strings.HasPrefix(path, "/deliveries") || strings.HasPrefix(path, "/inbox") {
 		id = someID
 	}
+	if path == "/compare/events" {
+		path += "?provider=acme&since=2h&until=1h"
+	}
 	return concrete.Replace(strings.ReplaceAll(path, ":id", id))
 }
 
@@ -41,6 +44,10 @@ func sample(path string) string {
 			return ""
 		}
 		return `{"subscription":"customers","since":"2026-11-21T09:00:00Z"}`
+	case strings.HasSuffix(path, "/lines"), path == "/imports/plan", path == "/compare":
+		return `{"record":"key","provider":"stripe","key":"evt_1","first_seen":1763620000,"expires_at":"2990-01-01T00:00:00Z"}`
+	case path == "/imports":
+		return `{"id":"7"}`
 	case path == "/deliveries/cancel":
 		return `{"destination":"crm"}`
 	case path == "/destinations":

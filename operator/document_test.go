@@ -116,6 +116,13 @@ func (d document) parameters(r httpapi.Route) (all []object) {
 }
 
 func (d document) requestBody(r httpapi.Route) object {
+	if text, ok := r.Body.(httpapi.Text); ok {
+		content := object{}
+		for kind := range strings.SplitSeq(text.MediaType, ", ") {
+			content[kind] = object{"schema": object{"type": "string", "description": text.About}}
+		}
+		return object{"required": true, "content": content}
+	}
 	schema := d.reflect(r.Body, true)
 	schema.Required = r.Required
 	for _, name := range r.Required {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,10 +30,12 @@ import (
 
 // stub stands in for everything behind the API, to observe what reaches it. Package e2e tests the API with real backends.
 type stub struct {
-	mu     sync.Mutex
-	calls  []string
-	actor  oversight.Actor
-	events event.RecordQuery
+	staged    []string
+	importErr error
+	mu        sync.Mutex
+	calls     []string
+	actor     oversight.Actor
+	events    event.RecordQuery
 	// report has the bounds of the last report.
 	report [2]time.Time
 	edit   operation.Edit
@@ -337,7 +340,7 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 func (s *stub) api() *api.API {
 	return &api.API{
 		Events: s, DeadLetters: s, SingleReplays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Maintenance: s, Replays: s.replays(),
-		Rebuilds: s.rebuilds(), Imports: stubOperations[operation.Import]{s, someImport()},
+		Rebuilds: s.rebuilds(), Imports: s.imports(),
 		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
 		Redactor:   s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
 		Outbound: &deliveryapi.API{
@@ -382,6 +385,9 @@ func ask(t *testing.T, method, url, content string, headers ...string) reply {
 	req, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(content)))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "application/json")
+	if strings.HasPrefix(content, `{"record":`) {
+		req.Header.Set("Content-Type", "application/x-ndjson")
+	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 		if headers[i] == "Host" {

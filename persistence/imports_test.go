@@ -16,7 +16,6 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
-	"holdfast/operator/importer"
 )
 
 // mover imports items into a database, page by page.
@@ -35,7 +34,7 @@ func (m *mover) stage(items ...operation.ImportItem) string {
 	m.t.Helper()
 	m.made++
 	id := fmt.Sprintf("%s-%04d", time.Now().UTC().Format("20060102-150405"), m.made)
-	require.NoError(m.t, m.Imports.StageImport(m.t.Context(), id, 0, items))
+	require.NoError(m.t, m.Imports.StageImport(m.t.Context(), id, true, items))
 	i, err := m.Imports.Create(m.t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "old.ndjson"}, oversight.Actor{Name: "ada"})
 	require.NoError(m.t, err)
 	require.EqualValues(m.t, len(items), i.Total)
@@ -439,7 +438,7 @@ func TestAnImportCanBePausedAndCanceled(t *testing.T) {
 	_, err = m.Imports.Change(t.Context(), id, operation.Running, ada)
 	require.Equal(t, "import_ended", event.CodeOf(err))
 
-	require.NoError(t, m.Imports.StageImport(t.Context(), "20200101-000000-dead", 0, []operation.ImportItem{m.key("c", noon)}))
+	require.NoError(t, m.Imports.StageImport(t.Context(), "20200101-000000-dead", true, []operation.ImportItem{m.key("c", noon)}))
 	m.bring(m.key("a", noon))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 	require.Equal(t, []string{"import.start", "import.pause", "import.cancel", "import.start"},
@@ -461,7 +460,7 @@ func TestARunningImportLosesNoRow(t *testing.T) {
 	id = m.stage(m.key("c", noon), m.key("d", noon))
 	require.NoError(t, m.Imports.Cancel(t.Context(), id))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
-	require.NoError(t, m.Imports.StageImport(t.Context(), id+"x", 0, []operation.ImportItem{m.key("e", noon)}))
+	require.NoError(t, m.Imports.StageImport(t.Context(), id+"x", true, []operation.ImportItem{m.key("e", noon)}))
 	require.NoError(t, m.Imports.DropImport(t.Context(), id+"x"))
 	require.Zero(t, value[int](m.database, `SELECT count(*) FROM import_rows`))
 }
@@ -571,24 +570,24 @@ func TestEachOfSeveralEventsOfAKeyIsCompared(t *testing.T) {
 	}
 }
 
-// An event in the time range of the file, which doesn't name it, is reported, and no other is.
-func TestLocalEventsAreReported(t *testing.T) {
+// The events of the time range of a file are found, so that those that the file doesn't name are.
+func TestTheEventsOfATimeAreFound(t *testing.T) {
 	t.Parallel()
 	m := newMover(open(t), 10)
 	at := time.Now().Truncate(time.Millisecond)
 	m.bring(m.event("a", at, patchBody("1", `{}`)), m.event("b", at.Add(time.Hour), patchBody("1", `{}`)),
 		m.event("before", at.Add(-time.Second), patchBody("1", `{}`)), m.event("after", at.Add(2*time.Hour), patchBody("1", `{}`)))
 	extra, _ := m.live("extra", at, patchBody("1", `{}`))
-	var told []operation.ImportDifference
-	c := importer.Comparison{Store: m.Imports, Differs: func(d operation.ImportDifference) { told = append(told, d) }}
-	require.NoError(t, c.Add(t.Context(), []operation.ImportItem{m.event("a", at, nil), m.event("b", at.Add(time.Hour), nil)}))
-	looked, err := c.Extras(t.Context())
-	require.NoError(t, err)
-	require.True(t, looked)
-	require.Equal(t, []operation.ImportDifference{{
-		Record: operation.ImportEvent, Differ: operation.DiffersExtra, Provider: "acme", Name: "extra", EventID: extra.ID,
-	}}, told)
-	require.Equal(t, importer.ComparedCount{Same: 2, Extra: 1}, c.Counts[operation.ImportEvent])
+	between := func(since, until time.Time) (keys []string) {
+		found, err := m.Imports.EventsBetween(t.Context(), "acme", event.FirstIDAt(since), event.FirstIDAt(until.Add(time.Millisecond)), 10)
+		require.NoError(t, err)
+		for _, r := range found {
+			keys = append(keys, r.Key)
+		}
+		return keys
+	}
+	require.ElementsMatch(t, []string{"a", "b", extra.Key}, between(at, at.Add(time.Hour)))
+	require.Equal(t, []string{"b"}, between(at.Add(time.Minute), at.Add(time.Hour)))
 }
 
 // Retention removes imported events like any other old event: their entity stays complete, and later changes fold on top.

@@ -42,6 +42,14 @@ func TestNoPackageImportsOneAboveIt(t *testing.T) {
 	require.Empty(t, upward)
 }
 
+// Commands reach the stores through the operator API only.
+func TestCommandsHaveOneDoor(t *testing.T) {
+	t.Parallel()
+	packages, err := Load(root)
+	require.NoError(t, err)
+	require.Empty(t, OneDoor.Breaches(packages))
+}
+
 // withoutRoot removes the module's own directory, whose files the top-level check covers.
 func withoutRoot(packages []Package) (rest []Package) {
 	for _, p := range packages {

@@ -54,6 +54,64 @@ func Upward(packages []Package, trees []string) (breaches []string) {
 	return breaches
 }
 
+// Door forbids a tree to reach packages, directly or by way of others, except through the named ones.
+type Door struct {
+	Tree, Why string
+	Closed    []string
+	// Through maps a package that may reach them to the reason.
+	Through map[string]string
+}
+
+// OneDoor is where commands may reach the stores.
+var OneDoor = Door{
+	Tree: "internal/cli", Why: whyOneDoor, Closed: []string{"persistence", "workflows/runs"},
+	Through: map[string]string{
+		"internal/process/operators": "it assembles the operator API in the command's own process",
+		"internal/doctor":            "it examines an installation whose API may not start",
+	},
+}
+
+// Breaches returns a sentence for each way around the door, and for a door that nothing uses.
+func (d Door) Breaches(packages []Package) (breaches []string) {
+	imports := map[string][]string{}
+	for _, p := range packages {
+		imports[p.Path] = p.Imports
+	}
+	used := map[string]bool{}
+	for _, p := range packages {
+		if isBelow(p.Path, d.Tree) {
+			breaches = append(breaches, d.follow(p.Path, imports, used, map[string]bool{})...)
+		}
+	}
+	for name := range d.Through {
+		if !used[name] {
+			breaches = append(breaches, "nothing in "+d.Tree+" uses "+name+": remove it from the doors")
+		}
+	}
+	return breaches
+}
+
+func (d Door) follow(way string, imports map[string][]string, used, seen map[string]bool) (breaches []string) {
+	from := way[strings.LastIndex(way, " ")+1:]
+	for _, path := range imports[from] {
+		ours, isOurs := below(path)
+		if !isOurs || seen[ours] {
+			continue
+		}
+		seen[ours] = true
+		if _, isDoor := d.Through[ours]; isDoor {
+			used[ours] = true
+			continue
+		}
+		if slices.ContainsFunc(d.Closed, func(closed string) bool { return isBelow(ours, closed) }) {
+			breaches = append(breaches, way+" imports "+ours+": "+d.Why)
+			continue
+		}
+		breaches = append(breaches, d.follow(way+" imports "+ours, imports, used, seen)...)
+	}
+	return breaches
+}
+
 // Unused returns a sentence for each import that the table allows and no package uses.
 func Unused(packages []Package, table []Rule) []string {
 	imports := map[string][]string{}

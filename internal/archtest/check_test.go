@@ -149,3 +149,21 @@ func TestAnImportOfAPackageAboveIsFound(t *testing.T) {
 	}
 	require.Equal(t, []string{"a/b imports a, which is above it", "a/b/c imports a/b, which is above it"}, Upward(packages, []string{"a"}))
 }
+
+// A way around the door is found through any number of packages, with all of them; the door itself isn't one.
+func TestWaysAroundTheDoorAreFound(t *testing.T) {
+	t.Parallel()
+	door := Door{Tree: "cli", Why: "why", Closed: []string{"store"}, Through: map[string]string{"door": "reason"}}
+	packages := func(tools ...string) []Package {
+		return []Package{
+			{Path: "cli", Imports: []string{"fmt", "holdfast/door"}}, {Path: "cli/event", Imports: []string{"holdfast/cli", "holdfast/tools"}},
+			{Path: "door", Imports: []string{"holdfast/store/sql"}}, {Path: "tools", Imports: tools},
+			{Path: "more", Imports: []string{"holdfast/store/sql"}}, {Path: "other", Imports: []string{"holdfast/store"}},
+		}
+	}
+	require.Empty(t, door.Breaches(packages()))
+	require.Equal(t, []string{"cli/event imports tools imports more imports store/sql: why"}, door.Breaches(packages("holdfast/more")))
+	require.Equal(t, []string{"cli/event imports tools imports store: why"}, door.Breaches(packages("holdfast/store")))
+	door.Through["unused"] = "reason"
+	require.Equal(t, []string{"nothing in cli uses unused: remove it from the doors"}, door.Breaches(packages()))
+}

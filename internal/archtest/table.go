@@ -49,6 +49,7 @@ const (
 	whyNoStore    = "it changes PostgreSQL through its own interface, so that tests can make the store fail and it can be replaced"
 	whyNoIO       = "a workflow is replayed: anything that its history doesn't determine makes the replay differ"
 	whyNoTemporal = "rows must mean the same whatever writes them; orchestration belongs to workflows"
+	whyOneDoor    = "a command is a client of the operator API, so that it does the same with --operator and without"
 	whyNoProcess  = "a tool works next to running processes and runs none itself"
 	whyPure       = "a definition is data and its engine a pure function: no I/O"
 	whyPlumbing   = "plumbing doesn't know the domain; internal/process copies values between them"
@@ -187,7 +188,7 @@ var Table = []Rule{
 		Ours:      list("delivery event internal/ledger persistence/entities persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
-	{Package: "persistence/archive",
+	{Package: "internal/archive",
 		Why:       "archive files have the format of import files; their source and destination are interfaces",
 		Ours:      list("event/operation event/oversight event/retention"),
 		Libraries: list("github.com/google/uuid github.com/klauspost/compress github.com/minio/minio-go/v7")},
@@ -339,7 +340,7 @@ var Table = []Rule{
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
 		Ours: list("activities/reconcile delivery event event/fold event/operation event/oversight internal/printable internal/word " +
-			"event/feed event/retention operator/api/deliveryapi operator/httpapi operator/maintenance"),
+			"event/feed event/retention operator/api/deliveryapi operator/httpapi operator/importer operator/maintenance providers"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
 			"github.com/google/uuid"),
 		Never: neverInOperator},
@@ -414,7 +415,7 @@ var Table = []Rule{
 		Libraries: list(anything)},
 	{Package: "internal/archtest", Why: "the check of the code doesn't depend on the checked code"},
 	{Package: "internal/stores", Why: "processes and tools open their stores and clients in the same way",
-		Ours: list("persistence/archive delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
+		Ours: list("internal/archive delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
 			"internal/buildinfo internal/config internal/notify internal/telemetry migrations persistence workflows/runs " +
 			"workflows"),
 		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! " +
@@ -422,9 +423,9 @@ var Table = []Rule{
 	{Package: "internal/process/operators",
 		Why: "the operator API is assembled from given parts, for every process that serves it and every command that uses it",
 		Ours: list("activities/reconcile event/oversight event/retention operator/importer operator/maintenance " +
-			"delivery/admin event event/feed internal/config internal/doctor internal/stores " +
+			"delivery/admin event event/feed event/operation internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
-			"operator/console operator/console/plot operator/dispatcher persistence providers providers/auth " +
+			"operator/console operator/console/plot operator/dispatcher persistence persistence/imports providers providers/auth " +
 			"providers/definition operator/launch workflows/runs providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client google.golang.org/grpc"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
@@ -439,7 +440,8 @@ var Table = []Rule{
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
 		Ours: list("delivery event event/oversight internal/config internal/devstack " +
-			"internal/devstack/child internal/stores internal/process internal/process/operators persistence providers " +
+			"internal/devstack/child internal/stores internal/process internal/process/operators internal/telemetry " +
+			"persistence providers " +
 			"providers/auth workflows"),
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
@@ -451,14 +453,12 @@ var Table = []Rule{
 		Never:     never("it must work when processes are down", "holdfast/internal/process")},
 	{Package: "internal/cli", Why: "all commands have the same form",
 		// operators assembles the API that commands use if they are given none.
-		Ours: list("event event/operation event/oversight internal/printable internal/word internal/config " +
-			"internal/process/operators internal/stores operator/api operator/httpapi persistence providers providers/auth " +
-			"operator/launch workflows/runs"),
-		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag github.com/google/uuid go.temporal.io/sdk/client " +
-			"golang.org/x/term")},
+		Ours: list("event event/operation internal/printable internal/word internal/config " +
+			"internal/process/operators internal/telemetry operator/api operator/httpapi providers providers/auth"),
+		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag golang.org/x/term")},
 	{Package: "internal/cli/admin", Why: whyCommand,
 		Ours: list("activities/reconcile event event/operation event/oversight event/retention internal/word internal/buildinfo " +
-			"internal/cli internal/config internal/doctor internal/stores internal/payloadcodec operator/access operator/api"),
+			"internal/cli internal/config internal/doctor internal/telemetry internal/payloadcodec operator/access operator/api"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/events", Why: whyCommand,
@@ -475,8 +475,9 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/importer", Why: whyCommand,
-		Ours:      list("persistence/archive event/operation internal/cli internal/cli/destination operator/importer providers"),
-		Libraries: list("github.com/spf13/cobra"),
+		Ours: list("internal/archive event/operation internal/cli internal/cli/destination operator/api operator/httpapi " +
+			"operator/importer"),
+		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/definition", Why: "a definition can be tried without a server",
 		Ours: list("event/oversight internal/cli internal/config operator/httpapi providers providers/auth " +

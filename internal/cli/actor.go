@@ -6,16 +6,9 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
-
-	"holdfast/event/oversight"
 )
 
-// ActorOf returns the actor for the audit log: the operating system's user, with the reason given to the command.
-func ActorOf(c *cobra.Command) oversight.Actor {
-	reason, _ := c.Flags().GetString(ReasonFlag)
-	return oversight.Actor{Name: actorName(), Reason: reason}
-}
-
+// actorName returns the name for the audit log: that of the operating system's user.
 func actorName() string {
 	name := strconv.Itoa(os.Getuid())
 	if u, err := user.Current(); err == nil {

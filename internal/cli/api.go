@@ -17,7 +17,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/internal/process/operators"
-	"holdfast/internal/stores"
+	"holdfast/internal/telemetry"
 	"holdfast/operator/httpapi"
 )
 
@@ -27,7 +27,7 @@ const TokenVariable = "HOLDFAST_SECRET_TOKEN"
 const (
 	// answerTimeout bounds the time until a response begins. Some take long: see httpapi.SlowDetails.
 	answerTimeout = 30 * time.Second
-	maxAnswer     = 16 << 20 // in bytes
+	maxAnswer     = 64 << 20 // in bytes
 )
 
 // NewHTTPClient uses no proxy, since both ends are known, and follows no redirects.
@@ -96,7 +96,7 @@ func (f *APIFlags) open(c *cobra.Command) (*API, error) {
 	if f.url != "" {
 		return f.API(c, cfg)
 	}
-	stores.SetLogger(config.Log{Level: slog.LevelWarn, Format: config.LogText}, os.Stderr)
+	telemetry.SetLogger(slog.LevelWarn, true, os.Stderr)
 	local, err := operators.OpenLocal(c.Context(), cfg, actorName())
 	if err != nil {
 		return nil, withoutDatabase(c, err)
@@ -128,12 +128,12 @@ func IsURL(text string) bool {
 
 // Get requests a path. The caller closes the body. If the status isn't 2xx, the error is a *RefusalError.
 func (a *API) Get(ctx context.Context, path string, query url.Values, accept string) (*http.Response, error) {
-	return a.send(ctx, http.MethodGet, path+"?"+query.Encode(), nil, accept)
+	return a.send(ctx, http.MethodGet, path+"?"+query.Encode(), "", nil, accept)
 }
 
 // Read decodes a route's response into a value.
 func (a *API) Read(ctx context.Context, path string, query url.Values, into any) error {
-	return a.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, into)
+	return a.call(ctx, http.MethodGet, path+"?"+query.Encode(), "", nil, into)
 }
 
 // Change sends a body as JSON, and decodes the response into a value unless that is nil. See Reasoned for the reason.
@@ -142,11 +142,18 @@ func (a *API) Change(ctx context.Context, method, path string, body, into any) e
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
-	return a.call(ctx, method, path, text, into)
+	return a.call(ctx, method, path, mediaJSON, text, into)
 }
 
-func (a *API) call(ctx context.Context, method, path string, body []byte, into any) error {
-	response, err := a.send(ctx, method, path, body, "application/json")
+// Upload posts a body of any media type, and decodes the response into a value.
+func (a *API) Upload(ctx context.Context, path string, query url.Values, mediaType string, body []byte, into any) error {
+	return a.call(ctx, http.MethodPost, path+"?"+query.Encode(), mediaType, body, into)
+}
+
+const mediaJSON = "application/json"
+
+func (a *API) call(ctx context.Context, method, path, mediaType string, body []byte, into any) error {
+	response, err := a.send(ctx, method, path, mediaType, body, mediaJSON)
 	if err != nil {
 		return err
 	}
@@ -182,14 +189,14 @@ func (a *API) by() string {
 	return a.URL
 }
 
-func (a *API) send(ctx context.Context, method, path string, body []byte, accept string) (*http.Response, error) {
+func (a *API) send(ctx context.Context, method, path, mediaType string, body []byte, accept string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, a.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", accept)
 	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Content-Type", mediaType)
 	}
 	if a.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+a.Token)

@@ -55,7 +55,7 @@ func AddLimitFlag(c *cobra.Command, to *int, usual int) {
 	c.Flags().Var(pageSize{to}, "limit", fmt.Sprintf("max number of rows, 1 to %d", event.MaxPage))
 }
 
-// AddEventFlag adds a flag that identifies an event in any way that Tools.FindEvent accepts.
+// AddEventFlag adds a flag that identifies an event in any way that API.FindEvent accepts.
 func AddEventFlag(c *cobra.Command, to *string, usage string) {
 	c.Flags().StringVar(to, "event", "", "an event (its ID, workflow ID, key or dead letter): "+usage)
 }
@@ -141,14 +141,4 @@ func AddSecretFlag(c *cobra.Command, to *string, usage string) {
 // AddHeaderFlag adds the headers of a request.
 func AddHeaderFlag(c *cobra.Command, to *[]string) {
 	c.Flags().StringArrayVar(to, "header", nil, "a header, 'Name: value', replaces one with that name (repeatable)")
-}
-
-// checkSource refuses a source without its provider: two providers may use the same name.
-func checkSource(c *cobra.Command) error {
-	provider, _ := c.Flags().GetString(providerFlag)
-	source, _ := c.Flags().GetString(sourceFlag)
-	if source != "" && provider == "" {
-		return UsageError(c, fmt.Errorf("invalid --source %q: it needs provider", source))
-	}
-	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"holdfast/internal/process"
 	"holdfast/internal/process/operators"
 	"holdfast/internal/stores"
+	"holdfast/internal/telemetry"
 	"holdfast/workflows"
 )
 
@@ -61,7 +62,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 	if !o.Verbose {
 		level = max(level, slog.LevelWarn)
 	}
-	stores.SetLogger(config.Log{Level: level, Format: config.LogText}, os.Stderr)
+	telemetry.SetLogger(level, true, os.Stderr)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 

@@ -88,7 +88,7 @@ func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles
 func (p *process) share(ctx context.Context, name string) (err error) {
 	cfg := p.cfg
 	lines := telemetry.NewLines(os.Stderr)
-	stores.SetLogger(cfg.Log, lines)
+	telemetry.SetLogger(cfg.Log.Level, cfg.Log.Format == config.LogText, lines)
 	p.onStop("log", flushLog(lines))
 	telemetry.LogErrors(slog.Default())
 	for _, r := range cfg.Renamed() {

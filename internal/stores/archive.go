@@ -7,9 +7,9 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/internal/config"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // Purger deletes outdated data.

@@ -3,7 +3,6 @@ package stores
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 
@@ -72,16 +71,6 @@ func NewTemporalClient(
 		options.MetricsHandler = t.TemporalMetrics(label)
 	}
 	return client.NewLazyClient(options)
-}
-
-// SetLogger configures logging for all packages.
-func SetLogger(cfg config.Log, out io.Writer) {
-	options := &slog.HandlerOptions{Level: cfg.Level}
-	var handler slog.Handler = slog.NewJSONHandler(out, options)
-	if cfg.Format == config.LogText {
-		handler = slog.NewTextHandler(out, options)
-	}
-	slog.SetDefault(slog.New(telemetry.LogHandler(handler)))
 }
 
 // NewNotifier returns a notifier for the configured channels, of which there may be none.

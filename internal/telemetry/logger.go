@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"slices"
 
@@ -13,6 +14,16 @@ const usualAttrs = 16
 
 // LogHandler writes to next. It adds the trace_id and span_id of the context to every line and masks secrets.
 func LogHandler(next slog.Handler) slog.Handler { return logHandler{next: next} }
+
+// SetLogger writes the lines of all packages to out, as text or JSON.
+func SetLogger(level slog.Level, isText bool, out io.Writer) {
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler = slog.NewJSONHandler(out, options)
+	if isText {
+		handler = slog.NewTextHandler(out, options)
+	}
+	slog.SetDefault(slog.New(LogHandler(handler)))
+}
 
 // logHandler redacts a line and adds its trace. A logger's attributes are redacted with each line instead of up front: Temporal
 // creates a logger for every run and every step, and almost none of them writes.

@@ -51,6 +51,13 @@ var routes = map[string]Role{
 	"POST /imports/:id/pause":                   RoleOperator,
 	"POST /imports/:id/resume":                  RoleOperator,
 	"POST /imports/:id/cancel":                  RoleOperator,
+	"POST /imports":                             RoleAdmin,
+	"POST /imports/plan":                        RoleAdmin,
+	"POST /imports/lines":                       RoleAdmin,
+	"POST /imports/:id/lines":                   RoleAdmin,
+	"DELETE /imports/:id/lines":                 RoleAdmin,
+	"POST /compare":                             RoleOperator, // shows unredacted entity states
+	"GET /compare/events":                       RoleViewer,
 	"GET /recoveries":                           RoleViewer,
 	"GET /recoveries/:id":                       RoleViewer,
 	"POST /recoveries":                          RoleOperator,

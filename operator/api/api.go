@@ -30,9 +30,8 @@ type API struct {
 	Maintenance Maintenance
 	Replays     BulkReplayer
 	Rebuilds    Rebuilder
-	// Imports are started from the command line, which reads the file.
-	Imports    httpapi.Operations[operation.Import]
-	Recoveries httpapi.Operations[operation.Recovery]
+	Imports     *Importer
+	Recoveries  httpapi.Operations[operation.Recovery]
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
@@ -182,7 +181,8 @@ func (a *API) Routes() []httpapi.Route {
 	add(a.Stats != nil, a.statsRoutes)
 	add(a.Replays != nil, a.replayRoutes)
 	add(a.Rebuilds != nil, a.rebuildRoutes)
-	add(a.Imports != nil, func() []httpapi.Route { return httpapi.OperationRoutes(operation.KindImport, a.Imports) })
+	add(a.Imports != nil, a.importRoutes)
+	add(a.Imports != nil, a.compareRoutes)
 	add(a.Recoveries != nil, a.recoveryRoutes)
 	add(a.Events != nil && a.Outbound != nil, a.attemptRoutes)
 	add(a.Outbound != nil, a.Outbound.Routes)

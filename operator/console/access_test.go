@@ -6,11 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"holdfast/event/operation"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
-	"holdfast/operator/httpapi"
 )
 
 type auditLog = interface{ api.AuditLog }
@@ -21,10 +19,7 @@ func everything() *Console {
 			Events: struct{ api.EventStore }{}, DeadLetters: struct{ api.DeadLetterStore }{}, SingleReplays: struct{ api.SingleReplayer }{},
 			Entities: struct{ api.EntityStore }{}, Audit: struct{ auditLog }{}, Errors: struct{ api.ErrorLog }{},
 			Stats: struct{ api.Statistics }{}, Replays: struct{ api.BulkReplayer }{}, Rebuilds: struct{ api.Rebuilder }{},
-			Imports: struct {
-				httpapi.Operations[operation.Import]
-			}{},
-			Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
+			Imports: &api.Importer{}, Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
 		},
 		Definitions: struct{ Definitions }{}, Destinations: struct{ Destinations }{},
 	})

@@ -10,11 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
-	"holdfast/event/operation"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console"
-	"holdfast/operator/httpapi"
 )
 
 // everything returns a console with all pages. Only destinations have a backend: any other change that gets through panics.
@@ -26,9 +24,7 @@ func everything(behind *destinations) console.Options {
 	shown.API.Entities = struct{ api.EntityStore }{}
 	shown.API.Replays = struct{ api.BulkReplayer }{}
 	shown.API.Rebuilds = struct{ api.Rebuilder }{}
-	shown.API.Imports = struct {
-		httpapi.Operations[operation.Import]
-	}{}
+	shown.API.Imports = &api.Importer{}
 	shown.Definitions = struct{ console.Definitions }{}
 	return shown
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +13,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/httpapi"
 )
 
@@ -158,17 +158,14 @@ const (
 	editTimeout    = time.Minute
 )
 
-// LimitBody allows large bodies only where an event is edited, tried or checked, a file applied or a payload decrypted, and only
-// for callers who may use them. The server calls it before it reads the body.
+// LimitBody allows large bodies only where an event is edited, tried or checked, a file applied, imported or compared, or a payload
+// decrypted, and only for callers who may use them. The server calls it before it reads the body.
 func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	config := fasthttp.RequestConfig{MaxRequestBodySize: g.bodyLimit}
-	uri := header.RequestURI()
-	isDestination := bytes.Contains(uri, []byte("/destinations/"))
-	isLarge := bytes.HasSuffix(uri, []byte("/edit")) && !isDestination || bytes.HasSuffix(uri, []byte("/try")) ||
-		bytes.HasSuffix(uri, []byte("/check")) || bytes.HasSuffix(uri, []byte("/apply"))
-	isEdit := bytes.Contains(uri, []byte("/dead-letters/")) && bytes.HasSuffix(uri, []byte("/edit"))
-	if !isLarge && !bytes.HasPrefix(uri, []byte(payloadsPath)) {
-		return config
+	usual := fasthttp.RequestConfig{MaxRequestBodySize: g.bodyLimit}
+	path, _, _ := strings.Cut(string(header.RequestURI()), "?")
+	needed, large := largeBody(path)
+	if needed == "" {
+		return usual
 	}
 	who, ok := g.tokens.Find(string(header.Peek(fiber.HeaderAuthorization)))
 	if !ok {
@@ -176,10 +173,27 @@ func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig
 		who, err = g.callerOfSession(context.Background(), string(header.Cookie(sessionCookie)))
 		ok = err == nil
 	}
-	if ok && who.Role.Includes(access.RoleOperator) || len(g.tokens) == 0 {
-		if config.MaxRequestBodySize = maxEventRequest; isEdit {
-			config.MaxRequestBodySize, config.ReadTimeout = maxEditRequest, editTimeout
-		}
+	if ok && who.Role.Includes(needed) || len(g.tokens) == 0 {
+		return large
 	}
-	return config
+	return usual
+}
+
+// largeBody returns the role that may send a large body to a path, and its limits; "" if none may. A proxy may have put a prefix in
+// front.
+func largeBody(path string) (needed access.Role, limits fasthttp.RequestConfig) {
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	isBelow := func(parent string) bool { return strings.Contains(path, parent+"/") }
+	switch {
+	case isBelow("/imports") && (last == "plan" || last == "lines"):
+		return access.RoleAdmin, fasthttp.RequestConfig{MaxRequestBodySize: api.MaxPart, ReadTimeout: editTimeout}
+	case strings.HasSuffix(path, "/compare"):
+		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: api.MaxPart, ReadTimeout: editTimeout}
+	case isBelow("/dead-letters") && last == "edit":
+		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: maxEditRequest, ReadTimeout: editTimeout}
+	case last == "edit" && !isBelow("/destinations"), last == "try", last == "check", last == "apply",
+		strings.HasPrefix(path, payloadsPath):
+		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: maxEventRequest}
+	}
+	return "", limits
 }

@@ -23,7 +23,7 @@ func NewPage[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C)
 	p := List[V]{Items: make([]V, 0, len(rows))}
 	if len(rows) > limit {
 		rows = rows[:limit]
-		p.Next = encodeCursor(cursor(rows[limit-1]))
+		p.Next = EncodeCursor(cursor(rows[limit-1]))
 	}
 	for _, row := range rows {
 		p.Items = append(p.Items, view(row))
@@ -34,11 +34,12 @@ func NewPage[T, V, C any](rows []T, limit int, view func(T) V, cursor func(T) C)
 // ContinueAt sets the page's cursor to a place if more follows.
 func (l *List[T]) ContinueAt(isMore bool, place any) {
 	if isMore {
-		l.Next = encodeCursor(place)
+		l.Next = EncodeCursor(place)
 	}
 }
 
-func encodeCursor(place any) string {
+// EncodeCursor returns a place as a cursor.
+func EncodeCursor(place any) string {
 	text, err := json.Marshal(place)
 	if err != nil {
 		panic(err) // marshaling text, numbers and times never fails

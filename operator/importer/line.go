@@ -26,7 +26,7 @@ type Line struct {
 	Record operation.ImportRecord
 	// Items has more than one entry if the body of an event is an envelope.
 	Items        []operation.ImportItem
-	Subscription *Subscription
+	Subscription *ImportedSubscription
 	// IsExpired means that its key is past its dedupe window.
 	IsExpired bool
 	// Problems lists everything wrong with the line; the other fields are then empty.
@@ -41,12 +41,14 @@ type Reader struct {
 	// Provider is the provider of lines that have none.
 	Provider string
 	Format   Format
+	// Skipped is the number of lines of the file that the reader doesn't get; in a part of a file, those of the parts before.
+	Skipped int64
 }
 
 // Each reads a file line by line in constant memory. The error comes from the file, or from each.
 func (r *Reader) Each(in io.Reader, each func(Line) error) error {
 	now := time.Now()
-	return eachRecord(in, r.Format, func(of *record) error { return each(r.read(of, now)) })
+	return eachRecord(in, r.Format, r.Skipped, func(of *record) error { return each(r.read(of, now)) })
 }
 
 func (r *Reader) read(of *record, now time.Time) Line {

@@ -255,7 +255,7 @@ func TestARowOfCSVThatIsTooLong(t *testing.T) {
 	file := io.MultiReader(strings.NewReader("key,first_seen\n"+row+"\"evt_2"), endless{})
 	n := 0
 	err := r.Each(file, func(importer.Line) error { n++; return nil })
-	require.EqualError(t, err, "read CSV: a row is longer than 25165824 bytes: a quote may be open")
+	require.EqualError(t, err, fmt.Sprintf("read CSV: a row is longer than %d bytes: a quote may be open", importer.MaxLine))
 	require.Equal(t, 1, n)
 
 	lines := read(t, r, "key,first_seen\n"+strings.Repeat(row, 25<<20/len(row)))
@@ -296,9 +296,9 @@ func TestCSVWithoutAHeading(t *testing.T) {
 // A line of any length is read in bounded memory, and the next one is read normally.
 func TestALineThatIsTooLong(t *testing.T) {
 	t.Parallel()
-	lines := read(t, reader(t), `{"record":"key","key":"`+strings.Repeat("x", 25<<20)+"\"}\n"+
+	lines := read(t, reader(t), `{"record":"key","key":"`+strings.Repeat("x", importer.MaxLine)+"\"}\n"+
 		`{"record":"key","provider":"stripe","key":"a","first_seen":1763620000,"expires_at":"2990-01-02T00:00:00Z"}`)
-	require.Equal(t, []string{"line 1: is longer than 25165824 bytes"}, problems(lines))
+	require.Equal(t, []string{fmt.Sprintf("line 1: is longer than %d bytes", importer.MaxLine)}, problems(lines))
 	require.Len(t, lines[1].Items, 1)
 }
 

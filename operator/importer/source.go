@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast/event"
 )
 
 // Format is the file format of records.
@@ -36,8 +38,8 @@ func FormatOf(name string) Format {
 	return FormatJSON
 }
 
-// maxLine bounds a line, in bytes: a body may have 16 MiB, and a third more in base64.
-const maxLine = 24 << 20
+// MaxLine bounds a line, in bytes: it fits the largest body of an event in base64, and its other fields.
+const MaxLine = event.MaxBody/3*4 + 4<<20
 
 // Problem describes what is wrong with a line. It repeats no value.
 type Problem struct {
@@ -55,23 +57,32 @@ func (m Problem) String() string {
 	return fmt.Sprintf("line %d: %s: %s", m.Line, m.Field, m.Reason)
 }
 
+// FileError says why a file can't be read any further. It repeats no value.
+type FileError struct{ err error }
+
+func (e *FileError) Error() string { return e.err.Error() }
+
+func (e *FileError) Unwrap() error { return e.err }
+
+func unreadable(doing string, err error) error { return &FileError{fmt.Errorf("%s: %w", doing, err)} }
+
 // errTooLong is returned for a line that isn't a record.
 var errTooLong = errors.New("malformed line")
 
 // byteOrderMark begins the UTF-8 files of spreadsheets.
 const byteOrderMark = "\ufeff"
 
-// eachRecord reads the records of a file one by one. A malformed line is a record with a mistake. The error is that of the
-// file, or of each.
-func eachRecord(in io.Reader, format Format, each func(*record) error) error {
+// eachRecord reads the records of a file one by one, of which skipped lines are missing in front. A malformed line is a record with
+// a mistake. The error is a *FileError, or that of in or of each.
+func eachRecord(in io.Reader, format Format, skipped int64, each func(*record) error) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	if mark, err := lines.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
 		_, _ = lines.Discard(len(byteOrderMark)) // just peeked
 	}
 	if format == FormatCSV {
-		return eachRow(lines, each)
+		return eachRow(lines, skipped, each)
 	}
-	for n := int64(1); ; n++ {
+	for n := skipped + 1; ; n++ {
 		text, err := readLine(lines)
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errTooLong) {
 			return fmt.Errorf("read line %d: %w", n, err)
@@ -91,12 +102,12 @@ func eachRecord(in io.Reader, format Format, each func(*record) error) error {
 func readLine(lines *bufio.Reader) (text []byte, err error) {
 	for isTooLong := false; ; {
 		part, err := lines.ReadSlice('\n')
-		if isTooLong = isTooLong || len(text)+len(part) > maxLine; !isTooLong {
+		if isTooLong = isTooLong || len(text)+len(part) > MaxLine; !isTooLong {
 			text = append(text, part...)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-		case err == nil && isTooLong:
+		case isTooLong && (err == nil || errors.Is(err, io.EOF)):
 			return nil, errTooLong
 		default:
 			return text, err
@@ -107,7 +118,7 @@ func readLine(lines *bufio.Reader) (text []byte, err error) {
 func recordOf(n int64, text []byte, err error) *record {
 	r := newRecord(n)
 	if errors.Is(err, errTooLong) {
-		r.wrong("", "is longer than %d bytes", maxLine)
+		r.wrong("", "is longer than %d bytes", MaxLine)
 		return r
 	}
 	switch {
@@ -141,8 +152,8 @@ func (r *record) checkRepeats(text []byte) {
 }
 
 // eachRow reads CSV. A record has the number of its first line.
-func eachRow(in io.Reader, each func(*record) error) error {
-	bounded := &rowReader{in: in, left: maxLine}
+func eachRow(in io.Reader, skipped int64, each func(*record) error) error {
+	bounded := &rowReader{in: in, left: MaxLine}
 	rows := csv.NewReader(bounded)
 	rows.ReuseRecord = true
 	heading, err := rows.Read()
@@ -150,27 +161,29 @@ func eachRow(in io.Reader, each func(*record) error) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read the heading: %w", err)
+		return unreadable("read the heading", err)
 	}
 	names := slices.Clone(heading)
 	if err := checkHeading(names); err != nil {
-		return fmt.Errorf("read the heading: %w", err)
+		return unreadable("read the heading", err)
 	}
 	for {
-		bounded.left = maxLine
+		bounded.left = MaxLine
 		row, err := rows.Read()
 		var malformed *csv.ParseError
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil && !errors.As(err, &malformed): // there may be a partial row
-			return fmt.Errorf("read CSV: %w", err)
+			return unreadable("read CSV", err)
+		case malformed != nil:
+			malformed.StartLine, malformed.Line = malformed.StartLine+int(skipped), malformed.Line+int(skipped)
 		}
-		if err := each(recordOfRow(names, row, rows, err)); err != nil {
+		if err := each(recordOfRow(names, row, rows, skipped, err)); err != nil {
 			return err
 		}
 		if err != nil && !errors.Is(err, csv.ErrFieldCount) {
-			return fmt.Errorf("read CSV: %w", err) // the start of the next row is unknown
+			return unreadable("read CSV", err) // the start of the next row is unknown
 		}
 	}
 }
@@ -193,7 +206,7 @@ type rowReader struct {
 	left int
 }
 
-var errRow = fmt.Errorf("a row is longer than %d bytes: a quote may be open", maxLine)
+var errRow = fmt.Errorf("a row is longer than %d bytes: a quote may be open", MaxLine)
 
 func (r *rowReader) Read(p []byte) (int, error) {
 	if r.left <= 0 {
@@ -204,7 +217,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func recordOfRow(names, row []string, rows *csv.Reader, err error) *record {
+func recordOfRow(names, row []string, rows *csv.Reader, skipped int64, err error) *record {
 	var malformed *csv.ParseError
 	if errors.As(err, &malformed) {
 		r := newRecord(int64(malformed.StartLine))
@@ -212,7 +225,7 @@ func recordOfRow(names, row []string, rows *csv.Reader, err error) *record {
 		return r
 	}
 	line, _ := rows.FieldPos(0)
-	r := newRecord(int64(line))
+	r := newRecord(int64(line) + skipped)
 	r.isCSV = true
 	for i, name := range names {
 		if !utf8.ValidString(row[i]) {

@@ -17,18 +17,17 @@ const (
 	// insertImport uses the last number, since counting a long file takes longer than a statement may.
 	insertImport = `
 INSERT INTO imports (id, name, rate, total, started_by)
-SELECT $1, $2, $3, coalesce(max(seq) + 1, 0), $4 FROM import_rows WHERE import_id = $1`
+SELECT $1, $2, $3, max(seq) + 1, $4 FROM import_rows WHERE import_id = $1 HAVING max(seq) IS NOT NULL
+    ON CONFLICT DO NOTHING`
 
 	// maxName is in bytes.
 	maxName = 500
 )
 
-// Create stores an import of the items staged under its ID. It uses ID, Name and Rate.
+// Create stores an import of the items staged under its ID. It uses ID, Name and Rate. The error is event.ErrNotFound if none are
+// staged. An existing import stays unchanged.
 func (s *Store) Create(ctx context.Context, i operation.Import, by oversight.Actor) (operation.Import, error) {
 	name := postgres.Clip(postgres.Clean(i.Name), maxName)
-	if err := s.dropAbandoned(ctx); err != nil {
-		return operation.Import{}, err
-	}
 	did := s.Started(i.ID, by, audit.DetailOf(map[string]any{"name": name, "rate": i.Rate}))
 	if _, err := audit.Change(ctx, s.DB, did, insertImport, i.ID, name, i.Rate, postgres.Clean(by.Name)); err != nil {
 		return operation.Import{}, postgres.Failure("create import", err)

@@ -8,15 +8,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
 )
 
 const (
+	// insertRows appends rows to those staged under an ID. $5 allows the first ones. Once the import exists, there are no more.
 	insertRows = `
 INSERT INTO import_rows (import_id, seq, item, body, event_id)
-SELECT $1, seq, item, body, nullif(event_id, '')::uuid
-  FROM unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::text[]) AS row (seq, item, body, event_id)`
+SELECT $1, staged.n + row.n - 1, item, body, nullif(event_id, '')::uuid
+  FROM (SELECT coalesce(max(seq) + 1, 0) AS n FROM import_rows WHERE import_id = $1) AS staged
+ CROSS JOIN unnest($2::bytea[], $3::bytea[], $4::text[]) WITH ORDINALITY AS row (item, body, event_id, n)
+ WHERE ($5 OR staged.n > 0) AND NOT EXISTS (SELECT FROM imports WHERE id = $1)`
 
 	// dropRows removes some staged rows, unless their import still has to apply them: a client that has requested an import and got
 	// no response doesn't know whether it exists.
@@ -42,20 +46,27 @@ DELETE FROM import_rows
 	abandonedAfter = 24 * time.Hour
 )
 
-// StageImport stores items for an import that will be created later: the first has the number from, in the order in which they
-// will be applied.
-func (s *Store) StageImport(ctx context.Context, id string, from int64, items []operation.ImportItem) error {
-	seqs, rows, bodies := make([]int64, len(items)), make(postgres.ByteaArray, len(items)), make(postgres.ByteaArray, len(items))
-	events := make([]string, len(items))
+// StageImport stores items for an import that will be created later, after the ones that are staged under its ID. The first are
+// new. The error is event.ErrNotFound if none are staged, or no more: the import exists, or the rows were dropped.
+func (s *Store) StageImport(ctx context.Context, id string, isNew bool, items []operation.ImportItem) error {
+	if isNew {
+		if err := s.dropAbandoned(ctx); err != nil {
+			return err
+		}
+	}
+	rows, bodies, events := make(postgres.ByteaArray, len(items)), make(postgres.ByteaArray, len(items)), make([]string, len(items))
 	for i, item := range items {
 		encoded, err := json.Marshal(item)
 		if err != nil {
 			return fmt.Errorf("encode line %d of an import: %w", item.Line, err)
 		}
-		seqs[i], rows[i], bodies[i], events[i] = from+int64(i), encoded, postgres.Bytea(item.Body), item.Receipt.ID
+		rows[i], bodies[i], events[i] = encoded, postgres.Bytea(item.Body), item.Receipt.ID
 	}
-	_, err := s.DB.Exec(ctx, insertRows, id, seqs, rows, bodies, events)
-	return postgres.Failure("keep lines of import "+id, err)
+	staged, err := s.DB.Exec(ctx, insertRows, postgres.Clean(id), rows, bodies, events, isNew)
+	if err == nil && staged.RowsAffected() == 0 {
+		return fmt.Errorf("keep lines of import %s: %w", postgres.Clean(id), event.ErrNotFound)
+	}
+	return postgres.Failure("keep lines of an import", err)
 }
 
 // DropImport removes the staged items that an import has not applied. It doesn't change one that is running or paused.

@@ -11,7 +11,7 @@ import (
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/doctor"
-	"holdfast/internal/stores"
+	"holdfast/internal/telemetry"
 	"holdfast/internal/word"
 )
 
@@ -26,7 +26,7 @@ func DoctorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			stores.SetLogger(config.Log{Level: cfg.Log.Level, Format: config.LogText}, os.Stderr)
+			telemetry.SetLogger(cfg.Log.Level, true, os.Stderr)
 			found, err := doctor.Examine(c.Context(), cfg)
 			if err != nil {
 				return err

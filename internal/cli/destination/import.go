@@ -16,7 +16,7 @@ import (
 
 // ApplyImported creates a dispatcher's subscriptions, each with a destination of the same name, for dispatchers without a
 // notion of destinations. Existing equal ones stay unchanged. A dry run only shows what would change.
-func ApplyImported(c *cobra.Command, a *cli.API, all []importer.Subscription, isDryRun bool) error {
+func ApplyImported(c *cobra.Command, a *cli.API, all []importer.ImportedSubscription, isDryRun bool) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func ApplyImported(c *cobra.Command, a *cli.API, all []importer.Subscription, is
 }
 
 // fileOfImported returns the equivalent of subscriptions.yaml.
-func fileOfImported(all []importer.Subscription) (file, error) {
+func fileOfImported(all []importer.ImportedSubscription) (file, error) {
 	f := file{State: declared.Stored(nil, nil), secrets: map[string]string{}}
 	var errs []error
 	for _, s := range all {

@@ -16,12 +16,12 @@ import (
 func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 	t.Parallel()
 	rate := 50.0
-	old := importer.Subscription{
+	old := importer.ImportedSubscription{
 		Line: 1, Name: "crm", URL: "https://crm.example.com/hooks", EventTypes: []string{"order.*"}, Secret: "a secret of theirs",
 		RateLimit: &rate, Active: true,
 		Signature: json.RawMessage(`{"hmac":{"signed":"{body}","signature":{"header":"x-webhook-signature","grammar":"prefix","prefix":"sha256="}}}`),
 	}
-	f, err := fileOfImported([]importer.Subscription{old})
+	f, err := fileOfImported([]importer.ImportedSubscription{old})
 	require.NoError(t, err)
 	require.NoError(t, mistakesIn(f, declared.State{}))
 	require.Equal(t, "a secret of theirs", f.secrets["crm"])
@@ -41,9 +41,9 @@ func TestSubscriptionsOfADispatcherAreMoved(t *testing.T) {
 
 	wrong := old
 	wrong.Line, wrong.Name, wrong.Signature = 2, "erp", json.RawMessage(`{"hmac":{}}`)
-	f, err = fileOfImported([]importer.Subscription{old, wrong})
+	f, err = fileOfImported([]importer.ImportedSubscription{old, wrong})
 	require.NoError(t, err)
 	require.Error(t, mistakesIn(f, declared.State{}))
-	_, err = fileOfImported([]importer.Subscription{old, old})
+	_, err = fileOfImported([]importer.ImportedSubscription{old, old})
 	require.ErrorContains(t, err, "line 1: name: another subscription has it")
 }

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/destination"
-	"holdfast/operator/importer"
+	"holdfast/operator/api"
 )
 
 // CompareCommand returns `holdfast compare`.
@@ -32,9 +31,7 @@ func CompareCommand() *cobra.Command {
 			"  psql … | holdfast compare - --json > differences.ndjson",
 		Args:    cobra.ExactArgs(1),
 		GroupID: cli.GroupOperate,
-	}, func(c *cobra.Command, a *cli.API, args []string) error {
-		return cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, a, t, args[0]) })(c, args)
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error { return o.run(c, a, args[0]) })
 	o.addFlags(command)
 	cli.AddJSONFlag(command)
 	return command
@@ -42,28 +39,26 @@ func CompareCommand() *cobra.Command {
 
 type compareOptions struct{ source }
 
-func (o *compareOptions) run(c *cobra.Command, a *cli.API, t *cli.Tools, file string) error {
+func (o *compareOptions) run(c *cobra.Command, a *cli.API, file string) error {
 	list := differences{out: bufio.NewWriter(c.OutOrStdout()), isJSON: cli.WantsJSON(c)}
-	with := importer.Comparison{Store: t.Store.Imports, Differs: list.add}
-	r := &reading{store: t.Store.Imports, page: func(ctx context.Context, items []operation.ImportItem) error {
-		return errors.Join(with.Add(ctx, items), list.out.Flush())
-	}}
-	if err := o.read(c, t, file, r); err != nil {
-		return err
+	var r reading
+	of := comparison{list: &list, counts: map[operation.ImportRecord]api.ComparedCount{}}
+	if err := o.send(c, a, file, "/compare", &r, func(u upload) error { return of.compare(u, &r) }); err != nil {
+		return errors.Join(err, list.out.Flush())
 	}
-	looked, err := with.Extras(c.Context())
+	looked, err := of.findExtras(c, a)
 	if err := errors.Join(err, list.out.Flush()); err != nil {
 		return err
 	}
-	if err := writeCountsOf(cli.StatusWriter(c), with.Counts, looked); err != nil {
+	if err := of.writeCounts(cli.StatusWriter(c), looked); err != nil {
 		return err
 	}
-	if err := destination.ApplyImported(c, a, r.subscriptions, true); err != nil {
+	if err := destination.ApplyImported(c, a, r.Subscriptions, true); err != nil {
 		return err
 	}
 	switch {
-	case r.invalid > 0:
-		return fmt.Errorf("%d of %d lines are invalid and were not compared", r.invalid, r.lines)
+	case r.Invalid > 0:
+		return fmt.Errorf("%d of %d lines are invalid and were not compared", r.Invalid, r.Lines)
 	case list.n > 0:
 		return errors.New("there are differences")
 	}
@@ -86,14 +81,18 @@ func (l *differences) add(d operation.ImportDifference) {
 	_ = json.NewEncoder(l.out).Encode(d) //nolint:errchkjson // a writer's error is that of Flush, and the value is valid
 }
 
-func writeCountsOf(w io.Writer, counts map[operation.ImportRecord]importer.ComparedCount, looked bool) error {
+func (o *comparison) writeCounts(w io.Writer, looked bool) error {
 	if !looked {
-		fmt.Fprintf(w, "events missing from FILE were not searched for: it has more than %d events\n", importer.MaxCompared)
+		fmt.Fprintf(w, "events missing from FILE were not searched for: it has more than %d events\n", maxCompared)
 	}
 	table := cli.NewTable(w, "RECORD", "SAME", "MISSING", "DIFFER", "EXTRA")
 	for _, record := range operation.ImportRecords() {
-		if n, ok := counts[record]; ok {
-			table.Row(string(record), cli.Number(n.Same), cli.Number(n.Missing), cli.Number(n.Differ), cli.Number(n.Extra))
+		extra := int64(0)
+		if record == operation.ImportEvent {
+			extra = o.extra
+		}
+		if n, ok := o.counts[record]; ok || extra > 0 {
+			table.Row(string(record), cli.Number(n.Same), cli.Number(n.Missing), cli.Number(n.Differ), cli.Number(extra))
 		}
 	}
 	return table.Flush()

@@ -1,11 +1,8 @@
 package importer
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,9 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/destination"
-	"holdfast/operator/importer"
-	"holdfast/persistence/archive"
-	"holdfast/providers"
+	"holdfast/operator/api"
 )
 
 // ImportCommand returns `holdfast import`.
@@ -40,9 +35,7 @@ func ImportCommand() *cobra.Command {
 			"  holdfast import watch|pause|resume|cancel ID",
 		Args:    cobra.ExactArgs(1),
 		GroupID: cli.GroupOperate,
-	}, func(c *cobra.Command, a *cli.API, args []string) error {
-		return cli.WithTools(func(c *cobra.Command, t *cli.Tools, _ []string) error { return o.run(c, a, t, args[0]) })(c, args)
-	})
+	}, func(c *cobra.Command, a *cli.API, args []string) error { return o.run(c, a, args[0]) })
 	o.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
 	cli.AddStartFlags(command, &o.dryRun)
@@ -53,82 +46,13 @@ func ImportCommand() *cobra.Command {
 	return command
 }
 
-// source is an input file.
-type source struct {
-	format   importer.Format
-	record   operation.ImportRecord
-	provider string
-}
-
-func (s *source) addFlags(c *cobra.Command) {
-	cli.AddChoiceFlag(c, &s.format, "format", "the file's format, if its name doesn't show it", importer.Formats())
-	cli.AddChoiceFlag(c, &s.record, "record", "the record of lines without one", importer.Records())
-	c.Flags().StringVar(&s.provider, "default-provider", "", "the provider of lines without one")
-}
-
-func (s *source) each(c *cobra.Command, t *cli.Tools, name string, each func(importer.Line) error) error {
-	catalogue, err := providers.Load(t.Cfg.Providers.Dir)
-	if err != nil {
-		return err
-	}
-	in, err := openSource(c, name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	reader := importer.Reader{
-		Lookup: catalogue.Lookup, Record: s.record, Provider: s.provider, Format: cmp.Or(s.format, importer.FormatOf(name)),
-	}
-	if err := reader.Each(in, func(l importer.Line) error {
-		if err := c.Context().Err(); err != nil {
-			return err
-		}
-		return each(l)
-	}); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-// openSource opens a file, standard input, or all files of an archive, and decompresses them if necessary.
-func openSource(c *cobra.Command, name string) (io.ReadCloser, error) {
-	if archive.IsAddress(name) {
-		bucket, err := archive.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("the address %w", err)
-		}
-		return archive.Read(c.Context(), bucket)
-	}
-	if name == "-" {
-		return archive.Decompress(c.InOrStdin())
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := archive.Decompress(file)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return closers{plain, file}, nil
-}
-
-// closers closes a file after its decompressor.
-type closers struct {
-	io.ReadCloser
-
-	file *os.File
-}
-
-func (c closers) Close() error { return errors.Join(c.ReadCloser.Close(), c.file.Close()) }
-
 type importOptions struct {
 	source
 	rate         float64
 	dryRun, skip bool
 }
 
-func (o *importOptions) run(c *cobra.Command, a *cli.API, t *cli.Tools, file string) error {
+func (o *importOptions) run(c *cobra.Command, a *cli.API, file string) error {
 	if err := operation.KindImport.CheckRate(o.rate); err != nil {
 		return cli.UsageError(c, err)
 	}
@@ -137,29 +61,74 @@ func (o *importOptions) run(c *cobra.Command, a *cli.API, t *cli.Tools, file str
 			errors.New("can't ask for confirmation while the file is read from standard input: add --yes or --dry-run"))
 	}
 	if o.dryRun {
-		return o.try(c, a, t, file)
+		return o.try(c, a, file)
 	}
-	read, err := o.stage(c, t, file)
-	if err != nil {
-		return err
-	}
-	if read.hasData() && !cli.Confirm(c, read.question()) {
-		return errors.Join(errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)"), read.drop(c.Context()))
-	}
-	if err := destination.ApplyImported(c, a, read.subscriptions, false); err != nil {
-		return errors.Join(err, read.drop(c.Context()))
-	}
-	if read.staged == 0 {
-		return cli.Print(c, read.found(), read.printEmpty)
-	}
-	i, err := t.Imports().Start(c.Context(), operation.Import{
-		Base: operation.Base{ID: read.id, Rate: o.rate}, Name: filepath.Base(file),
-	}, cli.ActorOf(c))
-	if i.ID == "" {
-		return errors.Join(err, read.drop(c.Context()))
+	s := &staging{}
+	err := o.stage(c, a, file, s)
+	if err == nil && s.hasData() && !cli.Confirm(c, s.question()) {
+		err = errors.New("nothing was imported (--yes does not ask, --dry-run changes nothing)")
 	}
 	if err == nil {
-		i, err = imports().Follow(c, a, i)
+		err = destination.ApplyImported(c, a, s.Subscriptions, false)
+	}
+	if err != nil {
+		return errors.Join(err, s.drop(c, a))
+	}
+	if s.staged == 0 {
+		return cli.Print(c, s.outcome(), s.printEmpty)
+	}
+	i, err := imports().Start(c, a, api.ImportRequest{
+		Reasoned: cli.Reasoned(c), ID: s.id, Name: filepath.Base(file), Rate: o.rate,
+	})
+	if i.ID == "" {
+		return errors.Join(err, s.drop(c, a))
 	}
 	return cli.Report(c, i, func(w io.Writer) error { return writeImport(w, i) }, err)
+}
+
+// stage sends a file to be kept until the import is started.
+func (o *importOptions) stage(c *cobra.Command, a *cli.API, file string, s *staging) error {
+	err := o.send(c, a, file, "/imports/plan", &s.reading, func(p upload) error {
+		path := "/imports/lines"
+		if s.id != "" {
+			path = cli.Path("imports", s.id, "lines")
+		}
+		var kept api.StagedLines
+		err := p.to(path, &kept)
+		if kept.ID != "" {
+			s.id = kept.ID
+		}
+		s.staged += kept.Staged
+		s.add(kept.ImportedLines)
+		return err
+	})
+	if err == nil && s.Invalid > 0 && !o.skip {
+		err = s.errInvalid()
+	}
+	return err
+}
+
+// try sends a file and prints what an import would do.
+func (o *importOptions) try(c *cobra.Command, a *cli.API, file string) error {
+	var r reading
+	result := tried{DryRun: true, Counts: operation.ImportCounts{}}
+	if err := o.send(c, a, file, "/imports/plan", &r, func(p upload) error {
+		var part api.TriedLines
+		err := p.to("/imports/plan", &part)
+		result.Counts.AddAll(part.Counts)
+		result.Problems = append(result.Problems, part.Problems[:min(len(part.Problems), operation.MaxProblems-len(result.Problems))]...)
+		r.add(part.ImportedLines)
+		return err
+	}); err != nil {
+		return err
+	}
+	result.Lines, result.Invalid, result.Expired = r.Lines, r.Invalid, r.Expired
+	err := cli.Print(c, result, func(w io.Writer) error { return writeTried(w, result) })
+	if err == nil {
+		err = destination.ApplyImported(c, a, r.Subscriptions, true)
+	}
+	if err == nil && r.Invalid > 0 && !o.skip {
+		err = r.errInvalid()
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,87 +13,72 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/internal/cli"
-	"holdfast/internal/cli/destination"
+	"holdfast/operator/api"
 	"holdfast/operator/importer"
 )
 
-// The bounds of what is kept in memory of a file.
-const (
-	maxItems     = 200
-	maxBytesHeld = 4 << 20
-	// maxSubscriptions bounds a file's subscriptions, which are kept in memory together.
-	maxSubscriptions = 10_000
-)
+// maxSubscriptions bounds a file's subscriptions, which are kept in memory together.
+const maxSubscriptions = 10_000
 
-// reading is a file being read: it stages records in pages and reports errors as it finds them.
+// reading is what a file has. Mistakes are printed as they are found.
 type reading struct {
-	id    string
-	store interface {
-		DropImport(ctx context.Context, id string) error
-	}
+	api.ImportedLines
+
 	file string
 	out  io.Writer
-	page func(context.Context, []operation.ImportItem) error
-
-	items         []operation.ImportItem
-	bytes         int
-	subscriptions []importer.Subscription
-
-	lines, expired, invalid, staged int64
-	counts                          map[operation.ImportRecord]int64
 }
 
-func (r *reading) take(ctx context.Context, l importer.Line) error {
-	r.lines++
-	switch {
-	case len(l.Problems) > 0:
-		r.invalid++
-		for _, m := range l.Problems {
-			fmt.Fprintln(r.out, cli.Printable(r.file+": "+m.String()))
-		}
-		return nil
-	case l.Subscription != nil:
-		if r.subscriptions = append(r.subscriptions, *l.Subscription); len(r.subscriptions) > maxSubscriptions {
-			return fmt.Errorf("line %d: a file can have up to %d subscriptions", l.N, maxSubscriptions)
-		}
-	case l.IsExpired && len(l.Items) == 0:
-		r.expired++
-		return nil
+func (r *reading) add(part api.ImportedLines) {
+	r.Lines, r.Expired, r.Invalid = r.Lines+part.Lines, r.Expired+part.Expired, r.Invalid+part.Invalid
+	for record, n := range part.Records {
+		r.Records[record] += n
 	}
-	r.counts[l.Record]++
-	for _, item := range l.Items {
-		r.items = append(r.items, item)
-		r.bytes += len(item.Body)
+	for _, m := range part.Mistakes {
+		fmt.Fprintln(r.out, cli.Printable(r.file+": "+m.String()))
 	}
-	if len(r.items) >= maxItems || r.bytes >= maxBytesHeld {
-		return r.flush(ctx)
+	r.Subscriptions = append(r.Subscriptions, part.Subscriptions...)
+}
+
+// addTooLong adds a line that can't be sent.
+func (r *reading) addTooLong(m importer.Problem) {
+	r.add(api.ImportedLines{Lines: 1, Invalid: 1, Mistakes: []importer.Problem{m}})
+}
+
+// check refuses a file that can't be kept in memory.
+func (r *reading) check() error {
+	if len(r.Subscriptions) > maxSubscriptions {
+		return fmt.Errorf("a file can have up to %d subscriptions", maxSubscriptions)
 	}
 	return nil
 }
 
-func (r *reading) flush(ctx context.Context) error {
-	if len(r.items) == 0 {
-		return nil
-	}
-	if err := r.page(ctx, r.items); err != nil {
-		return err
-	}
-	r.staged += int64(len(r.items))
-	r.items, r.bytes = nil, 0
-	return nil
+// errInvalid follows the list of errors.
+func (r *reading) errInvalid() error {
+	return fmt.Errorf("%d of %d lines are invalid; nothing was imported (--skip-invalid imports the others)", r.Invalid, r.Lines)
 }
 
-// drop deletes the staged records, even after an interrupt.
-func (r *reading) drop(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+// staging is what is kept of a file until its import is started.
+type staging struct {
+	reading
+
+	id     string
+	staged int64
+}
+
+// drop removes what is kept, even after an interrupt.
+func (s *staging) drop(c *cobra.Command, a *cli.API) error {
+	if s.id == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), time.Minute)
 	defer cancel()
-	return r.store.DropImport(ctx, r.id)
+	return a.Change(ctx, http.MethodDelete, cli.Path("imports", s.id, "lines"), struct{}{}, nil)
 }
 
-func (r *reading) question() string {
+func (s *staging) question() string {
 	parts := []string{}
 	for _, record := range importer.Records() {
-		if n := r.counts[record]; n > 0 {
+		if n := s.Records[record]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d × %s", n, record))
 		}
 	}
@@ -100,49 +86,19 @@ func (r *reading) question() string {
 }
 
 // hasData reports whether there is anything to import.
-func (r *reading) hasData() bool { return r.staged > 0 || len(r.subscriptions) > 0 }
+func (s *staging) hasData() bool { return s.staged > 0 || len(s.Subscriptions) > 0 }
 
 // printEmpty says that there is nothing to import.
-func (r *reading) printEmpty(w io.Writer) error {
+func (s *staging) printEmpty(w io.Writer) error {
 	text := "nothing to import"
-	if r.hasData() {
+	if s.hasData() {
 		text = "nothing else to import"
 	}
-	if r.expired > 0 {
-		text += fmt.Sprintf(": %d keys have expired", r.expired)
+	if s.Expired > 0 {
+		text += fmt.Sprintf(": %d keys have expired", s.Expired)
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
-}
-
-// errInvalid follows the list of errors.
-func (r *reading) errInvalid() error {
-	return fmt.Errorf("%d of %d lines are invalid; nothing was imported (--skip-invalid imports the others)", r.invalid, r.lines)
-}
-
-func (s *source) read(c *cobra.Command, t *cli.Tools, file string, r *reading) error {
-	r.counts = map[operation.ImportRecord]int64{}
-	r.file, r.out = file, c.ErrOrStderr()
-	if err := s.each(c, t, file, func(l importer.Line) error { return r.take(c.Context(), l) }); err != nil {
-		return err
-	}
-	return r.flush(c.Context())
-}
-
-// stage reads a file and stages its records. On an error it deletes them.
-func (o *importOptions) stage(c *cobra.Command, t *cli.Tools, file string) (*reading, error) {
-	r := &reading{id: operation.NewID(), store: t.Store.Imports}
-	r.page = func(ctx context.Context, items []operation.ImportItem) error {
-		return t.Store.Imports.StageImport(ctx, r.id, r.staged, items)
-	}
-	err := o.read(c, t, file, r)
-	if err == nil && r.invalid > 0 && !o.skip {
-		err = r.errInvalid()
-	}
-	if err != nil {
-		return nil, errors.Join(err, r.drop(c.Context()))
-	}
-	return r, nil
 }
 
 // tried is the content of a file and the result of a dry run.
@@ -155,34 +111,9 @@ type tried struct {
 	Problems []operation.ImportProblem `json:"problems,omitempty"`
 }
 
-// found returns the content of a file.
-func (r *reading) found() tried {
-	return tried{Lines: r.lines, Invalid: r.invalid, Expired: r.expired, Counts: operation.ImportCounts{}}
-}
-
-// try reads a file and prints what an import would do.
-func (o *importOptions) try(c *cobra.Command, a *cli.API, t *cli.Tools, file string) error {
-	counts, problems := operation.ImportCounts{}, []operation.ImportProblem(nil)
-	r, parse := &reading{store: t.Store.Imports}, t.Parser()
-	r.page = func(ctx context.Context, items []operation.ImportItem) error {
-		more, wrong, err := t.Store.Imports.TryImport(ctx, items, parse)
-		counts.AddAll(more)
-		problems = append(problems, wrong[:min(len(wrong), operation.MaxProblems-len(problems))]...)
-		return err
-	}
-	if err := o.read(c, t, file, r); err != nil {
-		return err
-	}
-	found := r.found()
-	found.DryRun, found.Counts, found.Problems = true, counts, problems
-	err := cli.Print(c, found, func(w io.Writer) error { return writeTried(w, found) })
-	if err == nil {
-		err = destination.ApplyImported(c, a, r.subscriptions, true)
-	}
-	if err == nil && r.invalid > 0 && !o.skip {
-		err = r.errInvalid()
-	}
-	return err
+// outcome is the content of a file that has nothing to import.
+func (s *staging) outcome() tried {
+	return tried{Lines: s.Lines, Invalid: s.Invalid, Expired: s.Expired, Counts: operation.ImportCounts{}}
 }
 
 func writeTried(w io.Writer, f tried) error {

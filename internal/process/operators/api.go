@@ -30,9 +30,11 @@ type Side struct {
 	Config config.Config
 	// Catalogue returns the definitions.
 	Catalogue func() *providers.Live
-	Codec     *payloadcodec.Codec
-	Temporal  client.Client
-	Starter   *runs.Starter
+	// Unreadable returns why Catalogue lacks the definitions that aren't built in; nil for a process that wouldn't have started then.
+	Unreadable func() error
+	Codec      *payloadcodec.Codec
+	Temporal   client.Client
+	Starter    *runs.Starter
 }
 
 // Tokens parses the API tokens, and refuses a non-loopback address without any.
@@ -89,7 +91,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 			_, _, err := providers.ListOf(s.lookup, provider)
 			return err
 		}),
-		Imports: launch.NewImports(store.Imports, s.Starter), Redactor: redactor{s.lookup},
+		Imports: s.importer(store), Redactor: redactor{s.lookup},
 		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec

@@ -55,8 +55,10 @@ func OpenLocal(ctx context.Context, cfg config.Config, caller string) (*Local, e
 	}
 	l := &Local{Token: rand.Text(), store: store, temporal: temporal}
 	codec := cfg.PayloadCodec()
+	load := definitionsOf(cfg)
 	side := Side{
-		Config: cfg, Catalogue: definitionsOf(cfg), Codec: codec, Temporal: temporal,
+		Config: cfg, Catalogue: func() *providers.Live { live, _ := load(); return live },
+		Unreadable: func() error { _, err := load(); return err }, Codec: codec, Temporal: temporal,
 		Starter: runs.NewStarter(temporal, codec.DataConverter()),
 	}
 	options := operator.Options{
@@ -69,17 +71,17 @@ func OpenLocal(ctx context.Context, cfg config.Config, caller string) (*Local, e
 	return l, nil
 }
 
-// definitionsOf loads the catalogue when it is first needed, which costs more than most commands.
-func definitionsOf(cfg config.Config) func() *providers.Live {
-	return sync.OnceValue(func() *providers.Live {
+// definitionsOf loads the definitions when they are first needed, which costs more than most commands. If they can't be loaded, it
+// returns the built-in ones with the error.
+func definitionsOf(cfg config.Config) func() (*providers.Live, error) {
+	return sync.OnceValues(func() (*providers.Live, error) {
 		rate := receiving.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
 		live, err := providers.LoadLive(cfg.Providers.Dir, cfg.Secrets, rate, nil)
-		if err == nil {
-			return live
+		if err != nil {
+			slog.Error("providers.unreadable", "error", err) // what isn't built in is unknown then
+			live, _ = providers.LoadLive("", cfg.Secrets, rate, nil)
 		}
-		slog.Error("providers.unreadable", "error", err) // what isn't built in is unknown then
-		live, _ = providers.LoadLive("", cfg.Secrets, rate, nil)
-		return live
+		return live, err
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // dueFiles are how many files of the archive are known, and how many of these may hold what was expunged.

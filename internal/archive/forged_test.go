@@ -9,8 +9,8 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/operator/importer"
-	"holdfast/persistence/archive"
 )
 
 // A line that no archive holds is refused where it is read, or named by the import, which goes on with the others.
@@ -66,7 +66,7 @@ func TestForgedLinesHoldUpNothing(t *testing.T) {
 			}))
 			fresh := open(t)
 			id := operation.NewID()
-			require.NoError(t, fresh.Imports.StageImport(t.Context(), id, 0, items))
+			require.NoError(t, fresh.Imports.StageImport(t.Context(), id, true, items))
 			_, err = fresh.Imports.Create(t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "forged"}, by)
 			require.NoError(t, err)
 			var done operation.Import

@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // An event that is expunged while an import is about to bring its dead letter back stays expunged.

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"holdfast/persistence/archive"
+	"holdfast/internal/archive"
 )
 
 // A few bytes cannot ask for half a gigabyte of memory: what needs a larger window than zstd itself reads is refused.

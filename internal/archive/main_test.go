@@ -20,11 +20,11 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/operator/importer"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 	"holdfast/providers"
 )
 
@@ -197,7 +197,7 @@ func bring(t *testing.T, store *persistence.Store, b archive.Bucket) operation.I
 		items = append(items, l.Items...)
 	}
 	id := operation.NewID()
-	require.NoError(t, store.Imports.StageImport(t.Context(), id, 0, items))
+	require.NoError(t, store.Imports.StageImport(t.Context(), id, true, items))
 	_, err := store.Imports.Create(t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "archive"}, by)
 	require.NoError(t, err)
 	for {

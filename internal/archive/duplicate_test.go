@@ -8,8 +8,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // A dead letter that was resolved as a duplicate comes back as one, before and after the event that it repeats:

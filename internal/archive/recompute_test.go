@@ -10,9 +10,9 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/operator/importer"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // namedBody is a snapshot of one customer with a name of its own.

@@ -11,8 +11,8 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // thin is an event that names a payment, and fetched is the state of the payment that was fetched for it.

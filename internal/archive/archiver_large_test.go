@@ -14,8 +14,8 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 // openCounted is a store whose answers from PostgreSQL are counted, in bytes.
@@ -87,7 +87,7 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	fresh, read := openCounted(t)
 	id := operation.NewID()
 	for n, l := range all {
-		require.NoError(t, fresh.Imports.StageImport(t.Context(), id, int64(n), l.Items))
+		require.NoError(t, fresh.Imports.StageImport(t.Context(), id, n == 0, l.Items))
 	}
 	_, err = fresh.Imports.Create(t.Context(), operation.Import{Base: operation.Base{ID: id, Rate: 50}, Name: "archive"}, by)
 	require.NoError(t, err)

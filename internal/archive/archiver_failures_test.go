@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/retention"
-	"holdfast/persistence/archive"
+	"holdfast/internal/archive"
 )
 
 // An archiver that is configured with another archive drops no file from the list. Expunged events are removed once an archiver uses

@@ -16,8 +16,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
+	"holdfast/internal/archive"
 	"holdfast/persistence"
-	"holdfast/persistence/archive"
 )
 
 func readAll(t *testing.T, in io.Reader) string {
