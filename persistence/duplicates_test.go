@@ -32,7 +32,7 @@ func TestDuplicatesAreCounted(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, none)
 
-	counters := []*persistence.DuplicateCounter{db.Writer.NewDuplicateCounter(), db.Writer.NewDuplicateCounter()}
+	counters := []*persistence.DuplicateCounter{db.Duplicates.NewCounter(), db.Duplicates.NewCounter()}
 	var counting sync.WaitGroup
 	for n, c := range counters {
 		counting.Go(func() {
@@ -63,7 +63,7 @@ func TestACountOfDuplicatesIsUpdatedInPlace(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for range 5 {
-		c := db.Writer.NewDuplicateCounter()
+		c := db.Duplicates.NewCounter()
 		for range 20 {
 			c.Count(again(event.Receipt{}, uuid.NewSHA1(uuid.Nil, []byte("one")).String(), noon))
 		}
@@ -84,7 +84,7 @@ func TestCountsOfDuplicatesGoWithTheirEvents(t *testing.T) {
 	db := open(t)
 	r := receipt()
 	db.mustProcess(r, parsed())
-	c := db.Writer.NewDuplicateCounter()
+	c := db.Duplicates.NewCounter()
 	c.Count(again(r, r.ID, noon))
 	require.NoError(t, c.Stop(context.Background()))
 	db.purge(retention.Events, time.Now().Add(-time.Hour))

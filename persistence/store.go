@@ -8,6 +8,7 @@ import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/duplicates"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/errorlog"
 	"holdfast/persistence/fetches"
@@ -41,7 +42,7 @@ type (
 	// ErrorRecorder writes to the error log in the background.
 	ErrorRecorder = errorlog.ErrorRecorder
 	// DuplicateCounter counts duplicate events in the background.
-	DuplicateCounter = writer.DuplicateCounter
+	DuplicateCounter = duplicates.Counter
 )
 
 // The kinds of pooling.
@@ -58,6 +59,7 @@ type Store struct {
 	Audit         *audit.Store
 	Changes       *changes.Store
 	DeadLetters   *deadletters.Store
+	Duplicates    *duplicates.Store
 	Entities      *entities.Store
 	Errors        *errorlog.Store
 	Fetches       *fetches.Store
@@ -91,7 +93,8 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets, Reserved: cfg.Reserved})
 	w := writer.New(db, e, to, writing)
 	return &Store{
-		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w), Entities: e,
+		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w),
+		Duplicates: duplicates.New(db), Entities: e,
 		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db, w),
 		Outbox: o,
 		Rates:  rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),

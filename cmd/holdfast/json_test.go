@@ -68,7 +68,7 @@ func install(t *testing.T) (in installed) {
 			Message: "bad_state: the state of an entity is not an object: evaluate entities[0].state",
 		},
 	}))
-	require.NoError(t, store.Writer.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
+	require.NoError(t, store.Duplicates.RecordConflict(ctx, *receiptOf("stripe", "evt_1").ConflictWith(in.processed.ID, "sha256:2")))
 	_, err = store.Replays.Create(ctx, operation.Replay{Base: operation.Base{ID: "one", Rate: 5}}, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
 	return in

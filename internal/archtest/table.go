@@ -266,16 +266,25 @@ var Table = []Rule{
 			"persistence/outbox persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5 golang.org/x/sync"),
 		Never:     neverInSQL},
+	{Package: "persistence/duplicates", Why: "what repeats an event is counted and listed, whoever finds it",
+		Ours:      list("event persistence/postgres"),
+		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/keys", Why: "whose a key is depends on the receipts alone, not on what is written with it",
+		Ours:      list("event event/operation persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/writer",
 		Why: "there is one writer of events, and everything that changes an event's effects goes through it",
 		Ours: list("event event/operation event/oversight event/feed internal/batch persistence/changes persistence/entities " +
-			"persistence/audit persistence/names persistence/postgres persistence/records persistence/subscriptions"),
-		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5"),
+			"persistence/audit persistence/duplicates persistence/keys persistence/names persistence/postgres " +
+			"persistence/records persistence/subscriptions"),
+		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/rebuilds",
 		Why: "events that are read again go through the writer, which doesn't know a rebuild's progress",
 		Ours: list("event event/fold event/operation event/oversight persistence/entities persistence/fetches persistence/audit " +
-			"persistence/bulk persistence/postgres persistence/records persistence/writer"),
+			"persistence/bulk persistence/keys persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/recoveries",
@@ -289,11 +298,13 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
-			"persistence/fetches persistence/bulk persistence/outbox persistence/postgres persistence/records persistence/writer"),
+			"persistence/fetches persistence/bulk persistence/keys persistence/outbox persistence/postgres " +
+			"persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
-		Ours: list("event event/oversight internal/batch persistence/audit persistence/deadletters persistence/postgres " +
+		Ours: list("event event/oversight internal/batch persistence/audit persistence/deadletters " +
+			"persistence/duplicates persistence/keys persistence/postgres " +
 			"persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -309,7 +320,8 @@ var Table = []Rule{
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
-		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters persistence/entities " +
+		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters " +
+			"persistence/duplicates persistence/entities " +
 			"persistence/audit persistence/errorlog persistence/fetches persistence/outbox persistence/postgres persistence/rates " +
 			"persistence/records " +
 			"persistence/writer"),
@@ -317,7 +329,8 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence",
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
-		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/entities " +
+		Ours: list("persistence/audit persistence/changes persistence/deadletters " +
+			"persistence/duplicates persistence/entities " +
 			"persistence/errorlog persistence/fetches persistence/imports persistence/inbox persistence/outbox " +
 			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
 			"persistence/subscriptions persistence/upkeep persistence/writer"),

@@ -27,7 +27,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		options.Starter = p.accepted.Starting(options.Starter)
 		options.Inbox, options.Remover = p.commits.database.Spooling(p.inbox.Inbox.NewInboxWriter()), p.inbox.Inbox
 		options.Both = cfg.Ack == config.AckStored
-		options.Conflicts, rates = p.inbox.Writer, p.inbox.Rates
+		options.Conflicts, rates = p.inbox.Duplicates, p.inbox.Rates
 	}
 	p.catalogue.SetCertificates(webhook.NewCertificates().Key)
 	server, err := ingress.New(ingress.Options{

@@ -153,7 +153,7 @@ func (p *process) startErrorLog(ctx context.Context) error {
 	recorder := p.side.Errors.NewErrorRecorder()
 	p.errors = recorder
 	p.onStop("error log", recorder.Stop)
-	counter := p.side.Writer.NewDuplicateCounter()
+	counter := p.side.Duplicates.NewCounter()
 	p.duplicates = counter
 	p.onStop("count of duplicates", counter.Stop)
 	return p.telemetry.ObserveErrorLog(recorder.Dropped)

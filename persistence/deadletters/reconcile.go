@@ -10,9 +10,9 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
-	"holdfast/persistence/writer"
 )
 
 // selectUnfinished reads a page by its bytes, so that it has fewer rows if they are large.
@@ -73,6 +73,6 @@ func (s *Store) Keyless(ctx context.Context, p operation.RowPage) (found []event
 func (s *Store) ClaimKey(ctx context.Context, r event.Receipt) error {
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, r.ID)
-	writer.QueueClaim(b, r)
+	keys.QueueClaims(b, r)
 	return postgres.Failure("claim key of event "+postgres.Clean(r.ID), s.db.SendOnly(ctx, b))
 }

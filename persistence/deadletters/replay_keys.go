@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 // The bounds of a plan's parses: an operator waits for it, in a process that also has other work.
@@ -118,7 +118,7 @@ func (k *keyPlan) count(ctx context.Context, letters []event.DeadLetter) error {
 		case err != nil:
 		case p.Splits > 0:
 			k.plan.Splits++
-		case p.Identity != nil && writer.CorrectsKey(d.Receipt, *p.Identity):
+		case p.Identity != nil && keys.Corrects(d.Receipt, *p.Identity):
 			corrected = append(corrected, d.Receipt.IdentifiedAs(*p.Identity))
 		}
 	}
@@ -130,12 +130,12 @@ func (k *keyPlan) count(ctx context.Context, letters []event.DeadLetter) error {
 	for n, r := range corrected {
 		key := [2]string{r.Provider, r.Key}
 		first, known := k.planned[key]
-		if shared[n] = known && writer.IsWithinWindow(r, first.ReceivedAt); !known {
+		if shared[n] = known && keys.IsWithinWindow(r, first.ReceivedAt); !known {
 			k.planned[key] = r
 		}
 	}
 	b := &pgx.Batch{}
-	writer.QueueOwners(b, "", corrected, func(n int, _ string) { shared[n] = true })
+	keys.QueueOwners(b, "", corrected, func(n int, _ string) { shared[n] = true })
 	if err := k.store.DB.SendRead(ctx, b); err != nil {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
-	"holdfast/persistence/writer"
 )
 
 // keepUnread stores an unreadable receipt with its dead letter.
@@ -57,7 +57,7 @@ func buryUnread(ctx context.Context, t *postgres.Transaction, row waiting) error
 	r, unread := row.Receipt, records.ErrMalformedReceipt
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, r.ID)
-	writer.QueueClaim(b, r)
+	keys.QueueClaims(b, r)
 	if err := deadletters.QueueDeadLetter(b, event.DeadLetter{
 		Receipt: r, Body: row.Body, Run: event.Run{WorkflowID: row.workflowID},
 		Failure: event.Failure{

@@ -11,6 +11,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/duplicates"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -133,7 +134,7 @@ func othersOf(
 				return nil, err
 			}
 		case r.Fingerprint != "" && r.Fingerprint == whole.Fingerprint:
-			writer.QueueRedelivery(b, r.ID, whole.ID)
+			duplicates.QueueRedeliveries(b, []string{r.ID}, []string{whole.ID})
 		default:
 			lane := w.Lane
 			if lane == event.LaneCopy { // it isn't inserted for an event that is stored
@@ -247,10 +248,10 @@ func settleRepeats(ctx context.Context, t *postgres.Transaction, rows []*inboxRo
 			again = append(again, row)
 			continue
 		case c == nil:
-			writer.QueueRedelivery(b, row.event.ID, row.owner)
+			duplicates.QueueRedeliveries(b, []string{row.event.ID}, []string{row.owner})
 			continue
 		}
-		writer.QueueConflict(b, *c)
+		duplicates.QueueConflict(b, *c)
 		if row.event.IsConflict(c) {
 			apart, err := newInboxRow(row.lane, row.event.WithConflictKey(row.owner), row.body, row.reject)
 			if err != nil {

@@ -18,6 +18,11 @@ const RollbackTimeout = time.Second
 // whether or not it has a row. So what a transaction reads of its event stays true until it commits.
 const EventLock = `SELECT ` + lockOfEvent
 
+// EventLocks is EventLock for several events. It locks them in one order.
+const EventLocks = `
+SELECT pg_advisory_xact_lock(h) FROM (
+       SELECT DISTINCT hashtextextended(lower(id), 0) AS h FROM unnest($1::text[]) AS id ORDER BY h) AS in_one_order`
+
 const lockOfEvent = `pg_advisory_xact_lock(hashtextextended(lower($1), 0))`
 
 // SettingsOfPlans makes PostgreSQL plan each statement once per connection, and with indexes only: the statements find few rows

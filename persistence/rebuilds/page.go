@@ -10,6 +10,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/fetches"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 	"holdfast/persistence/writer"
@@ -270,10 +271,13 @@ func (e *rebuilt) concerns(kind string) bool {
 
 // settleKeys claims the keys that events have by today's definition, where they are free, and notes those that another event has.
 func (t *rebuilding) settleKeys(ctx context.Context) error {
-	var corrected []*writer.Reparsed
+	var corrected []event.Receipt
 	for _, e := range t.events {
-		if e.again != nil && e.again.CorrectsKey() && e.concerns(t.row.Filter.Kind) {
-			corrected = append(corrected, e.again)
+		if e.again == nil || !e.concerns(t.row.Filter.Kind) {
+			continue
+		}
+		if r, is := e.again.Corrected(); is {
+			corrected = append(corrected, r)
 		}
 	}
 	if len(corrected) == 0 {
@@ -285,7 +289,7 @@ func (t *rebuilding) settleKeys(ctx context.Context) error {
 		planFor = t.row.ID
 	}
 	b := &pgx.Batch{}
-	writer.QueueCorrectedKeys(b, corrected, planFor, func(k operation.SharedKey) {
+	keys.QueueCorrected(b, corrected, planFor, func(k operation.SharedKey) {
 		t.seen.SharedKeys++
 		if len(t.row.KeyConflicts)+len(t.seen.KeyConflicts) < operation.MaxProblems {
 			t.seen.KeyConflicts = append(t.seen.KeyConflicts, k)

@@ -14,6 +14,7 @@ import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/duplicates"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/errorlog"
 	"holdfast/persistence/fetches"
@@ -208,7 +209,7 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 	case retention.Errors:
 		removed, err = s.removeOld(ctx, p, purgeErrors, p.before, purgeRows)
 		if err == nil && removed == 0 { // reported like errors, and kept as long
-			removed, err = s.removeOld(ctx, p, writer.PurgeConflicts, p.before, purgeRows)
+			removed, err = s.removeOld(ctx, p, duplicates.PurgeConflicts, p.before, purgeRows)
 		}
 	case retention.Audit:
 		removed, err = s.removeOld(ctx, p, purgeAudit, p.before, purgeRows)
@@ -240,10 +241,10 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 func (s *Store) purgeWithEvents(ctx context.Context, p purge) (removed int64, err error) {
 	removed, err = s.purgeDeliveries(ctx, p)
 	if err == nil && removed == 0 {
-		removed, err = s.removeOld(ctx, p, writer.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
+		removed, err = s.removeOld(ctx, p, duplicates.PurgeDuplicates, event.FirstIDAt(p.before), purgeRows)
 	}
 	if err == nil && removed == 0 {
-		removed, err = s.removeOld(ctx, p, writer.PurgeRedeliveries, event.FirstIDAt(p.before), purgeRows)
+		removed, err = s.removeOld(ctx, p, duplicates.PurgeRedeliveries, event.FirstIDAt(p.before), purgeRows)
 	}
 	if err == nil && removed == 0 {
 		removed, err = s.removeOld(ctx, p, fetches.Purge, event.FirstIDAt(p.before), purgeRows)

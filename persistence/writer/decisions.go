@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,6 +12,7 @@ import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 )
 
@@ -30,16 +30,6 @@ VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
    SET decision = excluded.decision, at = excluded.at, by = excluded.by, reason = excluded.reason,
        replaced_by = excluded.replaced_by
  WHERE v.decision <> 'expunged'`
-
-	// keepKey keeps the key claimed so that a redelivery stays a duplicate, also of an event that never ran. A key whose window has
-	// passed is claimed like an event claims it.
-	keepKey = `
-INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
-VALUES ($1, $2, $3, $4, CASE WHEN $5::interval > interval '0' THEN $4::timestamptz + $5::interval END, nullif($6, ''))
-    ON CONFLICT (provider, key) DO UPDATE
-   SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
-       fingerprint = excluded.fingerprint
- WHERE held.event_id <> excluded.event_id AND ` + passedWindow
 )
 
 // Decision returns the operator's decision about an event. It returns event.ErrNotFound if there is none.
@@ -114,8 +104,7 @@ func DecideExpunged(
 func storeDecision(ctx context.Context, t *postgres.Transaction, v event.Decision, receipts []event.Receipt) error {
 	b := &pgx.Batch{}
 	for _, r := range receipts {
-		b.Queue(keepKey, postgres.Clean(r.Provider), postgres.Clean(r.Key), v.EventID, r.ReceivedAt, time.Duration(r.DedupeWindow),
-			postgres.Clean(r.Fingerprint))
+		keys.QueueKeep(b, r, v.EventID)
 	}
 	b.Queue(insertDecision, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
 	changes.Queue(b, decisionChanges(v, receipts))

@@ -9,6 +9,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 )
 
@@ -121,26 +122,20 @@ func (w *write) hasRow() bool { return w.imported == "" || w.imported == operati
 // queueImportedClaims records which keys are claimed, and which events already exist.
 func queueImportedClaims(b *pgx.Batch, ws []*write) {
 	byID := make(map[string]*write, len(ws))
-	var workflows []string
+	var former []event.Receipt
 	for _, w := range ws {
 		w.found.claimed, w.found.exists = false, false // from an earlier attempt
 		byID[w.receipt.ID] = w
-		workflows = append(workflows, postgres.Clean(w.receipt.WorkflowID()))
-	}
-	var id string
-	var exists bool
-	b.Queue(claimImported, append(columnsOfClaims(ws), workflows)...).Query(postgres.ForEach([]any{&id, &exists}, func() {
-		byID[id].found.claimed, byID[id].found.exists = !exists, exists
-	}))
-	var former []*write
-	for _, w := range ws {
 		if w.former != nil {
-			former = append(former, &write{receipt: *w.former})
+			former = append(former, *w.former)
 		}
 	}
-	if len(former) > 0 {
-		b.Queue(claimFree, columnsOfClaims(claimsOf(former))...)
-	}
+	receipts := postgres.Column(ws, func(w *write) event.Receipt { return w.receipt })
+	keys.QueueImported(b, receipts, func(eventID string, exists bool) {
+		byID[eventID].found.claimed, byID[eventID].found.exists = !exists, exists
+	})
+	keys.Sort(former)
+	keys.QueueFree(b, former)
 }
 
 // Import writes imported records, no two with the same identity, in a transaction that has begun, and commits it together

@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/names"
 	"holdfast/persistence/postgres"
 )
@@ -62,6 +63,15 @@ func ResolveNames(ctx context.Context, send func(context.Context, *pgx.Batch) er
 
 // AddsNames reports whether the event has a name that the table can't resolve yet.
 func (r *Reparsed) AddsNames() bool { return r.addsNames }
+
+// Corrected returns the receipt with the key that the event has by today's definition; false if it is the key that it has.
+func (r *Reparsed) Corrected() (event.Receipt, bool) {
+	now := r.write.parsed.Identity
+	if now == nil || !keys.Corrects(r.write.receipt, *now) {
+		return event.Receipt{}, false
+	}
+	return r.write.receipt.IdentifiedAs(*now), true
+}
 
 // ID returns the event's ID, formatted as the database returns it.
 func (r *Reparsed) ID() string { return r.write.receipt.ID }

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/duplicates"
 	"holdfast/persistence/postgres"
 )
 
@@ -33,7 +34,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	}
 	if w.Conflict != nil {
 		b := &pgx.Batch{}
-		QueueConflict(b, *w.Conflict)
+		duplicates.QueueConflict(b, *w.Conflict)
 		if err := t.Send(ctx, b); err != nil {
 			return r, err
 		}
@@ -91,9 +92,4 @@ func IsRefusal(err error) bool {
 	var decision *event.DecisionError
 	var duplicate *event.DuplicateError
 	return errors.As(err, &decision) || errors.As(err, &duplicate)
-}
-
-// QueueClaim claims the key of an event whose lock the transaction holds, and doesn't return the owner.
-func QueueClaim(b *pgx.Batch, r event.Receipt) {
-	b.Queue(claimKeys, columnsOfClaims([]*write{{receipt: r}})...)
 }

@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 )
 
@@ -17,33 +17,6 @@ import (
 // definition, as if it had arrived with it, at the time when it was received.
 
 const (
-	// handOver gives the keys of an event that turned out to be a duplicate to the owner. The claims have locked the rows.
-	handOver = `
-UPDATE idempotency_keys AS k SET event_id = passed.owner
-  FROM (SELECT row.owner, here.place
-          FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[]) AS row (provider, key, event_id, owner)
-         CROSS JOIN LATERAL (
-               SELECT ctid AS place FROM idempotency_keys
-                WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here) AS passed
- WHERE k.ctid = passed.place`
-
-	dropKeys = `
-DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-       SELECT here.place FROM unnest($1::text[], $2::text[], $3::uuid[]) AS row (provider, key, event_id)
-        CROSS JOIN LATERAL (
-              SELECT ctid AS place FROM idempotency_keys
-               WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here))`
-
-	// updateFingerprints corrects what an event's own key is compared with.
-	updateFingerprints = `
-UPDATE idempotency_keys AS k SET fingerprint = nullif(own.fingerprint, '')
-  FROM (SELECT row.fingerprint, here.place
-          FROM unnest($1::text[], $2::text[], $3::uuid[], $4::text[]) AS row (provider, key, event_id, fingerprint)
-         CROSS JOIN LATERAL (
-               SELECT ctid AS place FROM idempotency_keys
-                WHERE provider = row.provider AND key = row.key AND event_id = row.event_id OFFSET 0) AS here) AS own
- WHERE k.ctid = own.place AND k.fingerprint IS DISTINCT FROM nullif(own.fingerprint, '')`
-
 	// dropUnfinished removes the row of an event that another one makes redundant. Its dead letter keeps the body.
 	dropUnfinished = `DELETE FROM events WHERE id = ANY ($1::uuid[]) AND status <> 'processed'`
 )
@@ -96,16 +69,12 @@ func (w *write) claims() []key {
 	return postgres.Column(w.keys(), func(r event.Receipt) key { return key{postgres.Clean(r.Provider), postgres.Clean(r.Key)} })
 }
 
-// claimsOf returns a write for each key of the events, in the order in which all transactions lock keys.
-func claimsOf(ws []*write) (all []*write) {
+// keysOf returns the keys of events in the order in which all transactions claim keys.
+func keysOf(ws []*write) (all []event.Receipt) {
 	for _, w := range ws {
-		for _, r := range w.keys() {
-			all = append(all, &write{receipt: r})
-		}
+		all = append(all, w.keys()...)
 	}
-	slices.SortFunc(all, func(a, b *write) int {
-		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
-	})
+	keys.Sort(all)
 	return all
 }
 
@@ -218,46 +187,38 @@ func (t *writing) undoRedundant(ctx context.Context) error {
 
 // queueIdentities settles the keys of events that were accepted under another definition, once the transaction has decided.
 func (t *writing) queueIdentities(b *pgx.Batch) {
-	var passed, dropped, own, free []*write
-	var unfinished []string
+	var passed, dropped, own, free []event.Receipt
+	var owners, unfinished []string
+	pass := func(owner string, rs ...event.Receipt) {
+		passed, owners = append(passed, rs...), append(owners, slices.Repeat([]string{owner}, len(rs))...)
+	}
 	for _, w := range t.events {
 		switch {
 		case w.duplicateOf != "" && w.found.claimed:
-			restored := &write{receipt: w.receipt}
-			restored.Owner = w.duplicateOf
-			passed = append(passed, restored)
+			pass(w.duplicateOf, w.receipt)
 		case w.restoresCorrected():
-			free = append(free, &write{receipt: w.receipt.IdentifiedAs(*w.parsed.Identity)})
+			free = append(free, w.receipt.IdentifiedAs(*w.parsed.Identity))
 		case w.receipt.SplitFrom != "" && w.former == nil && w.repeatsApart():
-			passed = append(passed, w.eachKey()...)
+			pass(w.Owner, w.keys()...)
 		case !w.isCorrected, w.imported != "" && w.found.status != "":
 		case w.former == nil:
-			own = append(own, w)
+			own = append(own, w.receipt)
 		case w.Outcome == event.OutcomeDuplicate && w.Conflict == nil:
 			if w.isRedundant() {
 				unfinished = append(unfinished, w.id())
 			}
 			if w.isSameAsOwner() {
-				passed = append(passed, w.eachKey()...)
+				pass(w.Owner, w.keys()...)
 			} else {
-				dropped = append(dropped, w.eachKey()...)
+				dropped = append(dropped, w.keys()...)
 			}
 		}
 	}
-	if len(free) > 0 {
-		b.Queue(claimFree, columnsOfClaims(claimsOf(free))...)
-	}
-	if len(own) > 0 {
-		columns := columnsOfClaims(own)
-		b.Queue(updateFingerprints, columns[0], columns[1], columns[2], columns[5])
-	}
-	if len(passed) > 0 {
-		columns := columnsOfClaims(passed)
-		b.Queue(handOver, append(columns[:3:3], postgres.Column(passed, func(w *write) string { return w.Owner }))...)
-	}
-	if len(dropped) > 0 {
-		b.Queue(dropKeys, columnsOfClaims(dropped)[:3]...)
-	}
+	keys.Sort(free)
+	keys.QueueFree(b, free)
+	keys.QueueFingerprints(b, own)
+	keys.QueuePass(b, passed, owners)
+	keys.QueueDrop(b, dropped)
 	if len(unfinished) > 0 {
 		b.Queue(dropUnfinished, unfinished)
 	}
@@ -271,13 +232,4 @@ func (w *write) restoresCorrected() bool {
 // isSameAsOwner reports whether the event surely has the content of the owner of its keys, so that these are that event's, too.
 func (w *write) isSameAsOwner() bool {
 	return !w.repeatsFormer() || w.former.KeyFrom != event.KeyFromEvent || w.former.Fingerprint != ""
-}
-
-func (w *write) eachKey() (all []*write) {
-	for _, r := range w.keys() {
-		one := &write{receipt: r}
-		one.Owner = w.Owner
-		all = append(all, one)
-	}
-	return all
 }

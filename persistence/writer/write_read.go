@@ -3,13 +3,13 @@ package writer
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/subscriptions"
 )
@@ -17,64 +17,6 @@ import (
 // The first statements of every transaction that writes events. A lock and the read that it protects are two statements, since a
 // statement sees only what was committed before it began to wait.
 const (
-	// lockEvents makes sure that one transaction at a time works on an event, whether or not it has a row.
-	lockEvents = `
-SELECT pg_advisory_xact_lock(h) FROM (
-       SELECT DISTINCT hashtextextended(lower(id), 0) AS h FROM unnest($1::text[]) AS id ORDER BY h) AS in_one_order`
-
-	// claimKeys claims the key of each event in one atomic statement, if the key has no owner or its owner was received a dedupe
-	// window ago or more. A window of 0 never ends. A repeated claim keeps the time of the first one. The end of the window is
-	// stored for the purge only: claims use the window of their own current definition. The age is the difference between the two
-	// times of the refused row, compared as times, since a day of an interval is not always 24 hours.
-	claimKeys = insertKeys + `
-  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
-       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
- WHERE ` + isUndecided + replaceKeys + `
- WHERE held.event_id <> excluded.event_id AND ` + passedWindow
-
-	insertKeys = `
-INSERT INTO idempotency_keys AS held (provider, key, event_id, first_seen, expires_at, fingerprint)
-SELECT provider, key, event_id, seen, CASE WHEN microseconds > 0 THEN seen + microseconds * interval '1 microsecond' END,
-       nullif(fingerprint, '')`
-
-	isUndecided = `NOT EXISTS (SELECT FROM decisions WHERE event_id = claim.event_id OFFSET 0)`
-
-	replaceKeys = `
-ON CONFLICT (provider, key) DO UPDATE
-   SET event_id = excluded.event_id, first_seen = excluded.first_seen, expires_at = excluded.expires_at,
-       fingerprint = excluded.fingerprint`
-
-	passedWindow = `excluded.expires_at IS NOT NULL
-   AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
-
-	// claimImported is claimKeys for imports. It also returns which keys it has claimed, and which events exist under another ID:
-	// their key may have been purged with its window, or belong to a later event. A key claimed without an event (version 8) goes to
-	// the event imported for it.
-	claimImported = `
-WITH claim AS MATERIALIZED (
-     SELECT * FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[], $7::text[])
-                AS claim (provider, key, event_id, seen, microseconds, fingerprint, workflow_id)),
-here AS MATERIALIZED (
-     SELECT event_id FROM claim
-      WHERE EXISTS (SELECT FROM events AS e
-                     WHERE e.workflow_id = claim.workflow_id AND e.id <> claim.event_id AND e.received_at ` + inWindow + `)
-         OR EXISTS (SELECT FROM events AS e
-                     WHERE e.workflow_id LIKE 'batch/%' AND e.provider = claim.provider AND e.key = claim.key
-                       AND e.id <> claim.event_id AND e.received_at ` + inWindow + `)
-         OR EXISTS (SELECT FROM dead_letters AS d
-                     WHERE d.workflow_id = claim.workflow_id AND d.event_id <> claim.event_id AND d.subscription_id = 0
-                       AND (d.receipt->>'received_at')::timestamptz ` + inWindow + `)),
-claimed AS (` + insertKeys + `
-  FROM claim
- WHERE ` + isUndecided + ` AND NOT EXISTS (SELECT FROM here WHERE here.event_id = claim.event_id)` + replaceKeys + `
- WHERE held.event_id <> excluded.event_id
-   AND (substr(held.event_id::text, 15, 1) = '8' AND substr(excluded.event_id::text, 15, 1) <> '8' OR ` + passedWindow + `)
-RETURNING event_id)
-SELECT event_id::text, false FROM claimed UNION ALL SELECT event_id::text, true FROM here`
-
-	inWindow = `BETWEEN claim.seen - (claim.microseconds - 1) * interval '1 microsecond'
-                       AND claim.seen + (claim.microseconds - 1) * interval '1 microsecond' AND claim.microseconds > 0`
-
 	selectEvents = `
 SELECT wanted.n, coalesce(e.status, ''),
        EXISTS (` + isDeadOf + `wanted.id` + isWaiting + `),
@@ -111,7 +53,7 @@ func (t *writing) queueReads(b *pgx.Batch) {
 	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
-	b.Queue(lockEvents, postgres.Column(byKey, (*write).id))
+	b.Queue(postgres.EventLocks, postgres.Column(byKey, (*write).id))
 	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != entitiesOnly }))
 	t.queueContents(b)
 	t.queueFound(b, byKey, func(w *write) string { return w.receipt.Key }, func(w *write, f found) {
@@ -203,21 +145,10 @@ func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
 	switch {
 	case len(ws) == 0:
 	case ws[0].imported == "":
-		queueEarlierClaims(b, ws)
-		b.Queue(claimKeys, columnsOfClaims(claimsOf(ws))...)
+		keys.QueueEarlier(b, postgres.Column(ws, func(w *write) event.Receipt { return w.receipt }))
+		keys.QueueClaims(b, keysOf(ws)...)
 	default:
 		queueImportedClaims(b, ws)
-	}
-}
-
-func columnsOfClaims(ws []*write) []any {
-	return []any{
-		postgres.Column(ws, (*write).provider),
-		postgres.Column(ws, func(w *write) string { return postgres.Clean(w.receipt.Key) }),
-		postgres.Column(ws, (*write).id),
-		postgres.Column(ws, func(w *write) time.Time { return w.receipt.ReceivedAt }),
-		postgres.Column(ws, func(w *write) int64 { return time.Duration(w.receipt.DedupeWindow).Microseconds() }),
-		postgres.Column(ws, func(w *write) string { return postgres.Clean(w.receipt.Fingerprint) }),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/duplicates"
 	"holdfast/persistence/postgres"
 )
 
@@ -127,9 +128,20 @@ func (t *writing) queueRows(b *pgx.Batch) {
 	queueRedeliveries(b, ws)
 	for _, w := range ws {
 		if w.Conflict != nil {
-			QueueConflict(b, *w.Conflict)
+			duplicates.QueueConflict(b, *w.Conflict)
 		}
 	}
+}
+
+// queueRedeliveries keeps the IDs of events that repeat the owner of their key. Conflicts have a list of their own.
+func queueRedeliveries(b *pgx.Batch, ws []*write) {
+	repeated := filter(ws, (*write).isRedelivery)
+	duplicates.QueueRedeliveries(b, postgres.Column(repeated, (*write).id),
+		postgres.Column(repeated, func(w *write) string { return w.Owner }))
+}
+
+func (w *write) isRedelivery() bool {
+	return w.Outcome == event.OutcomeDuplicate && w.imported == "" && w.Conflict == nil && w.Owner != "" && w.Owner != w.receipt.ID
 }
 
 // removeCopies leaves the copies that a drain has locked: it removes them itself. It names the other lanes, so that no plan reads

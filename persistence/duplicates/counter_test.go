@@ -1,4 +1,4 @@
-package writer
+package duplicates
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func TestCountsAreKeptWhileTheDatabaseIsAway(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	var written map[duplicateKey]counted
 	away := errors.New("away")
-	c := newDuplicateCounter(func(_ context.Context, all map[duplicateKey]counted) error {
+	c := newCounter(func(_ context.Context, all map[duplicateKey]counted) error {
 		written = all
 		return away
 	})

@@ -1,4 +1,4 @@
-package writer
+package duplicates
 
 import (
 	"context"
@@ -17,9 +17,9 @@ const (
 	maxCounted = 5000
 )
 
-// DuplicateCounter counts duplicate events. Count never waits or fails, and costs a lock and a map entry; the counts are written
+// Counter counts duplicate events. Count never waits or fails, and costs a lock and a map entry; the counts are written
 // in one statement every few seconds, and at the end.
-type DuplicateCounter struct {
+type Counter struct {
 	*postgres.Flusher
 
 	write func(context.Context, map[duplicateKey]counted) error
@@ -27,19 +27,19 @@ type DuplicateCounter struct {
 	seen  map[duplicateKey]counted
 }
 
-// NewDuplicateCounter starts a counter; Stop writes the remaining counts and ends it.
-func (s *Store) NewDuplicateCounter() *DuplicateCounter {
-	c := newDuplicateCounter(s.addDuplicates)
+// NewCounter starts a counter; Stop writes the remaining counts and ends it.
+func (s *Store) NewCounter() *Counter {
+	c := newCounter(s.addDuplicates)
 	go c.Run(countEvery, func(time.Time, bool) { c.flush() })
 	return c
 }
 
-func newDuplicateCounter(write func(context.Context, map[duplicateKey]counted) error) *DuplicateCounter {
-	return &DuplicateCounter{Flusher: postgres.NewFlusher(), write: write, seen: map[duplicateKey]counted{}}
+func newCounter(write func(context.Context, map[duplicateKey]counted) error) *Counter {
+	return &Counter{Flusher: postgres.NewFlusher(), write: write, seen: map[duplicateKey]counted{}}
 }
 
 // Count counts one duplicate.
-func (c *DuplicateCounter) Count(d event.Duplicate) {
+func (c *Counter) Count(d event.Duplicate) {
 	of := duplicateKey{owner: ownerOf(d.Owner)}
 	if of.owner == "" {
 		of.provider, of.key = d.Provider, d.Key
@@ -53,14 +53,14 @@ func (c *DuplicateCounter) Count(d event.Duplicate) {
 	c.add(of, one)
 }
 
-func (c *DuplicateCounter) add(of duplicateKey, more counted) {
+func (c *Counter) add(of duplicateKey, more counted) {
 	if before, known := c.seen[of]; known || len(c.seen) < maxCounted {
 		c.seen[of] = before.and(more)
 	}
 }
 
 // flush writes the counts. Counts that can't be written are added to the next ones.
-func (c *DuplicateCounter) flush() {
+func (c *Counter) flush() {
 	c.mu.Lock()
 	counts := c.seen
 	c.seen = map[duplicateKey]counted{}

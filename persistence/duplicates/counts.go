@@ -1,11 +1,10 @@
-package writer
+package duplicates
 
 import (
 	"context"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
 	"holdfast/persistence/postgres"
@@ -37,37 +36,6 @@ DELETE FROM event_duplicates WHERE event_id = ANY (ARRAY(
         WHERE d.event_id < $1::uuid AND NOT EXISTS (SELECT FROM events AS e WHERE e.id = d.event_id)
         ORDER BY d.event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
 )
-
-const (
-	keepRedeliveries = `
-INSERT INTO redeliveries (event_id, owner_id) SELECT id, owner FROM unnest($1::uuid[], $2::uuid[]) AS row (id, owner) ORDER BY id
-    ON CONFLICT (event_id) DO UPDATE SET owner_id = excluded.owner_id WHERE redeliveries.owner_id <> excluded.owner_id`
-
-	// PurgeRedeliveries removes up to $2 IDs of redeliveries older than $1.
-	PurgeRedeliveries = `
-DELETE FROM redeliveries WHERE event_id = ANY (ARRAY(
-       SELECT event_id FROM redeliveries WHERE event_id < $1::uuid ORDER BY event_id LIMIT $2 FOR UPDATE SKIP LOCKED))`
-)
-
-// queueRedeliveries keeps the IDs of redeliveries, which have no rows, so that they lead to their events.
-func queueRedeliveries(b *pgx.Batch, ws []*write) {
-	repeated := filter(ws, (*write).isRedelivery)
-	if len(repeated) == 0 {
-		return
-	}
-	b.Queue(keepRedeliveries, postgres.Column(repeated, (*write).id),
-		postgres.Column(repeated, func(w *write) string { return w.Owner }))
-}
-
-// QueueRedelivery keeps the ID of an event that repeats the owner.
-func QueueRedelivery(b *pgx.Batch, id, owner string) {
-	b.Queue(keepRedeliveries, []string{id}, []string{owner})
-}
-
-// isRedelivery reports whether the event repeats the one that owns its key. Conflicts have a list of their own.
-func (w *write) isRedelivery() bool {
-	return w.Outcome == event.OutcomeDuplicate && w.imported == "" && w.Conflict == nil && w.Owner != "" && w.Owner != w.receipt.ID
-}
 
 // counted is how many duplicates of an event arrived since the last write.
 type counted struct {
@@ -116,33 +84,4 @@ func ownerOf(id string) string {
 		return ""
 	}
 	return id
-}
-
-const (
-	recordConflict = `
-INSERT INTO conflicts AS c (
-       provider, source, key, type, owner_id, owner_fingerprint, fingerprint, first_seen, last_seen, event_id)
-VALUES ($1, $2, $3, $4, $5::uuid, $6, $7, $8::timestamptz, $8::timestamptz, $9::uuid)
-    ON CONFLICT (owner_id, fingerprint) DO UPDATE
-   SET times = c.times + 1, last_seen = greatest(c.last_seen, excluded.last_seen), event_id = excluded.event_id,
-       source = excluded.source, type = excluded.type
- WHERE c.event_id <> excluded.event_id`
-
-	// PurgeConflicts removes up to $2 conflicts last seen before $1.
-	PurgeConflicts = `
-DELETE FROM conflicts WHERE id = ANY (ARRAY(
-       SELECT id FROM conflicts WHERE last_seen < $1 ORDER BY last_seen LIMIT $2 FOR UPDATE SKIP LOCKED))`
-)
-
-// RecordConflict stores a conflict, or increments the count of its kind. The same conflict is counted once.
-func (s *Store) RecordConflict(ctx context.Context, c event.Conflict) error {
-	b := &pgx.Batch{}
-	QueueConflict(b, c)
-	return postgres.Failure("record conflict with event "+postgres.Clean(c.Owner), s.db.SendOnly(ctx, b))
-}
-
-// QueueConflict adds the conflict to the transaction that drops its event.
-func QueueConflict(b *pgx.Batch, c event.Conflict) {
-	b.Queue(recordConflict, postgres.Clean(c.Provider), postgres.Clean(c.Source), postgres.Clean(c.Key), postgres.Clean(c.Type),
-		c.Owner, postgres.Clean(c.OwnerFingerprint), postgres.Clean(c.Fingerprint), c.LastSeen, c.EventID)
 }

@@ -1,4 +1,4 @@
-package writer
+package keys
 
 import (
 	"time"
@@ -11,13 +11,6 @@ import (
 )
 
 const (
-	// claimFree claims keys without an owner.
-	claimFree = insertKeys + `
-  FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
-       AS claim (provider, key, event_id, seen, microseconds, fingerprint)
- WHERE ` + isUndecided + `
-ON CONFLICT (provider, key) DO NOTHING`
-
 	// planKeys reserves keys for the events of a dry run.
 	planKeys = `
 INSERT INTO rebuild_keys (rebuild_id, provider, key, event_id, received_at)
@@ -38,35 +31,24 @@ SELECT claim.n, coalesce(held.event_id, planned.event_id)::text, coalesce(held.f
  WHERE coalesce(held.event_id, planned.event_id) IS NOT NULL`
 )
 
-// CorrectsKey is CorrectsKey for a processed event.
-func (r *Reparsed) CorrectsKey() bool {
-	now := r.write.parsed.Identity
-	return now != nil && CorrectsKey(r.write.receipt, *now)
-}
-
-// CorrectsKey reports whether an event has another key by today's definition. An edit, and a conflict that an operator
-// accepted, have keys of their own.
-func CorrectsKey(r event.Receipt, now event.Identity) bool {
+// Corrects reports whether an event has another key by today's definition. An edit, and a conflict that an operator accepted,
+// have keys of their own.
+func Corrects(r event.Receipt, now event.Identity) bool {
 	return now.Key != r.Key && r.Replaces == "" && r.ConflictsWith == ""
 }
 
-// QueueCorrectedKeys claims the corrected keys of processed events where they are free, and calls shared for each event whose key
+// QueueCorrected claims the corrected keys of processed events where they are free, and calls shared for each event whose key
 // another one has. A dry run, whose ID is planFor, claims nothing. "" means no dry run. The events stay as they are.
-func QueueCorrectedKeys(b *pgx.Batch, all []*Reparsed, planFor string, shared func(operation.SharedKey)) {
-	ws := postgres.Column(all, func(r *Reparsed) *write {
-		return &write{receipt: r.write.receipt.IdentifiedAs(*r.write.parsed.Identity)}
-	})
-	ws = claimsOf(ws)
-	columns := columnsOfClaims(ws)
+func QueueCorrected(b *pgx.Batch, corrected []event.Receipt, planFor string, shared func(operation.SharedKey)) {
+	Sort(corrected)
 	if planFor == "" {
-		b.Queue(lockEvents, postgres.Column(ws, (*write).id))
-		b.Queue(claimFree, columns...)
+		b.Queue(postgres.EventLocks, idsOf(corrected))
+		QueueFree(b, corrected)
 	} else {
-		b.Queue(planKeys, append([]any{planFor}, columns[:4]...)...)
+		b.Queue(planKeys, append([]any{planFor}, columnsOf(corrected)[:4]...)...)
 	}
-	receipts := postgres.Column(ws, func(w *write) event.Receipt { return w.receipt })
-	QueueOwners(b, planFor, receipts, func(n int, owner string) {
-		r := receipts[n]
+	QueueOwners(b, planFor, corrected, func(n int, owner string) {
+		r := corrected[n]
 		shared(operation.SharedKey{EventID: r.ID, Provider: r.Provider, Key: r.Key, Owner: owner})
 	})
 }
