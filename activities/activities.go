@@ -19,7 +19,6 @@ import (
 type Activities struct {
 	Catalogue   Catalogue
 	Events      EventStore
-	Entities    EntityStore
 	DeadLetters DeadLetterStore
 	Splits      SplitStore
 	Batches     BatchStore
@@ -74,21 +73,12 @@ type Catalogue interface {
 	Lookup(name string) (*providers.Provider, bool)
 }
 
-// EventStore stores events.
+// EventStore stores events and folds them into entities.
 type EventStore interface {
-	// Process combines Persist and UpsertEntities in one transaction, without waiting long for locks. If it fails, nothing was
-	// changed, and the two are called separately.
-	Process(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
-	// Persist claims the event's key and stores the event, in one transaction. It is idempotent. The error of this and the other
-	// stores is an *event.DecisionError if an operator has decided about the event.
-	Persist(ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
-}
-
-// EntityStore stores entities.
-type EntityStore interface {
-	// UpsertEntities folds the event's changes, marks the event processed and resolves its dead letter, in one transaction. It is
-	// idempotent. It returns the number of changes whose part of the history is collapsed.
-	UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (withoutEffect int, err error)
+	// Write writes as much of the event as scope says. It is idempotent. If it fails with EntitiesOnly, the result has how many
+	// changes of the pages that are written have no effect. The error of this and the other stores is an *event.DecisionError if an
+	// operator has decided about the event.
+	Write(ctx context.Context, scope event.Scope, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
 }
 
 // DeadLetterStore stores dead letters.

@@ -49,17 +49,7 @@ func (a *Activities) store(ctx context.Context, r event.Receipt, body []byte, p 
 	if p.Splits > 0 {
 		return a.split(ctx, r, body, p)
 	}
-	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))
-	if err != nil && !isHeld(err) {
-		persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
-	}
-	return persisted, err
-}
-
-// isHeld reports whether an operator must decide about the event, so that a second attempt changes nothing.
-func isHeld(err error) bool {
-	class := event.ClassOf(err)
-	return class == event.ClassInDoubt || class == event.ClassConflict
+	return a.Events.Write(ctx, event.WholeOrRow, r, body, p, currentRun(ctx))
 }
 
 // reportConflict logs and counts an event whose key turned out to belong to another event after the acknowledgment.

@@ -24,13 +24,11 @@ type decided struct {
 	times     int
 }
 
-func (d *decided) Process(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error) {
+func (d *decided) Write(
+	context.Context, event.Scope, event.Receipt, []byte, event.Parsed, event.Run,
+) (event.Persisted, error) {
 	d.times++
 	return d.persisted, d.err
-}
-
-func (d *decided) Persist(ctx context.Context, r event.Receipt, b []byte, p event.Parsed, run event.Run) (event.Persisted, error) {
-	return d.Process(ctx, r, b, p, run)
 }
 
 // meters reads the meters of the process: some of them are made once.

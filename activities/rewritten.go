@@ -26,7 +26,7 @@ func (a *Activities) asRedelivery(
 		r.Key, r.ConflictsWith, r.Earlier = r.Earlier.Key, "", nil
 	}
 	r.Fingerprint = "" // the bytes aren't compared again
-	persisted, err := a.Events.Persist(ctx, r, body, p, currentRun(ctx))
+	persisted, err := a.Events.Write(ctx, event.RowOnly, r, body, p, currentRun(ctx))
 	if err != nil || !persisted.Duplicate || persisted.Owner != owner {
 		return persisted, err == nil && !persisted.Duplicate // the owner is gone, and the key is this event's
 	}

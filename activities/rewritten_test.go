@@ -22,11 +22,12 @@ type keyed struct {
 	persisted   []event.Receipt
 }
 
-func (k *keyed) Process(_ context.Context, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run) (event.Persisted, error) {
-	return event.Persisted{Conflict: r.ConflictWith(k.owner, "sha256:first")}, &event.Error{Class: event.ClassConflict, Code: event.CodeKeyConflict}
-}
-
-func (k *keyed) Persist(_ context.Context, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run) (event.Persisted, error) {
+func (k *keyed) Write(
+	_ context.Context, scope event.Scope, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run,
+) (event.Persisted, error) {
+	if scope == event.WholeOrRow {
+		return event.Persisted{Conflict: r.ConflictWith(k.owner, "sha256:first")}, &event.Error{Class: event.ClassConflict, Code: event.CodeKeyConflict}
+	}
 	k.persisted = append(k.persisted, r)
 	return event.Persisted{Duplicate: true, Owner: k.owner, OwnerWaits: true}, nil
 }

@@ -44,7 +44,7 @@ func (a *Activities) split(ctx context.Context, r event.Receipt, body []byte, p 
 	if ok || err != nil {
 		return persisted, err
 	}
-	persisted, err = a.Events.Persist(ctx, r, body, p, currentRun(ctx))
+	persisted, err = a.Events.Write(ctx, event.RowOnly, r, body, p, currentRun(ctx))
 	if err == nil && !persisted.Duplicate {
 		err = errSplitLater
 	}

@@ -24,8 +24,8 @@ func (a *Activities) UpsertEntities(
 	if persisted.Processed {
 		return &Upserted{Entities: persisted.Entities}, nil
 	}
-	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))
-	reportWithoutEffect(ctx, r.Provider, withoutEffect)
+	upserted, err := a.Events.Write(ctx, event.EntitiesOnly, r, nil, p, currentRun(ctx))
+	reportWithoutEffect(ctx, r.Provider, upserted.WithoutEffect)
 	decision, err := decisionOf(err)
 	if decision == nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 
 type lateStore struct{}
 
-func (lateStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) (int, error) {
-	return 3, nil
+func (lateStore) Write(context.Context, event.Scope, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error) {
+	return event.Persisted{WithoutEffect: 3}, nil
 }
 
 // Changes that come too late to show are counted, too, where the upsert step has a transaction of its own.
@@ -21,7 +21,7 @@ func TestTheUpsertStepCountsChangesWithoutEffect(t *testing.T) { //nolint:parall
 	reader := meters()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	do := &Activities{Entities: lateStore{}}
+	do := &Activities{Events: lateStore{}}
 	env.RegisterActivity(do)
 	_, err := env.ExecuteActivity(do.UpsertEntities, event.Receipt{Provider: "late"}, event.Parsed{}, event.Persisted{})
 	require.NoError(t, err)

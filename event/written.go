@@ -1,5 +1,21 @@
 package event
 
+// Scope is how much of an event is written.
+type Scope int
+
+const (
+	// WholeEvent claims the event's key, stores the event, folds its changes into entities, marks it processed and resolves its
+	// dead letter, in one transaction that it may share with concurrent events. It waits only briefly for locks.
+	WholeEvent Scope = iota
+	// RowOnly claims the key and stores the event, in one transaction. It also finishes an event that its definition ignores.
+	RowOnly
+	// EntitiesOnly does the rest for an event that has its row, in one transaction, or a page of changes in each of several: the
+	// last one finishes the event.
+	EntitiesOnly
+	// WholeOrRow is WholeEvent, and RowOnly if that fails, unless an operator must decide or has decided about the event.
+	WholeOrRow
+)
+
 // Written is the effect of a transaction on an event.
 type Written struct {
 	// Outcome is empty if the entities are still to be upserted.

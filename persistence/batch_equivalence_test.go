@@ -206,7 +206,7 @@ func (s *eventSource) processSingle(d *database, r event.Receipt, body []byte) e
 	if err != nil {
 		return err
 	}
-	persisted, err := d.Writer.Persist(s.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Write(s.t.Context(), event.RowOnly, r, body, p, runOf(r))
 	if err != nil || persisted.Duplicate || p.Outcome == event.OutcomeIgnored {
 		return err
 	}

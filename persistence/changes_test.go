@@ -71,7 +71,7 @@ func TestTheFeedTellsOfEventsAndEntities(t *testing.T) {
 	db.mustProcess(receipt(), parsed(gone))
 	ignored := parsed()
 	ignored.Outcome = event.OutcomeIgnored
-	_, err := db.Writer.Process(t.Context(), receipt(), body, ignored, event.Run{})
+	_, err := db.Writer.Write(t.Context(), event.WholeEvent, receipt(), body, ignored, event.Run{})
 	require.NoError(t, err)
 	db.process(receipt(), parsed(patch("2", `{"n":2}`)))
 	all, next = db.told(next, 7)
@@ -189,7 +189,7 @@ func TestTheFeedIsWholeWhileManyWrite(t *testing.T) {
 		group.Go(func() error {
 			for range each {
 				p := parsed(patch(fmt.Sprint(rand.IntN(4)), fmt.Sprintf(`{"w%d":%d}`, n, rand.Int())))
-				if _, err := db.Writer.Process(t.Context(), receipt(), body, p, event.Run{}); err != nil {
+				if _, err := db.Writer.Write(t.Context(), event.WholeEvent, receipt(), body, p, event.Run{}); err != nil {
 					return err
 				}
 			}

@@ -177,7 +177,7 @@ func (l *lives) processAtOnce() {
 		s := l.next()
 		l.knows(s)
 		all.Go(func() error {
-			if _, err := l.Writer.Process(l.t.Context(), s.receipt, body, s.parsed, runOf(s.receipt)); err == nil {
+			if _, err := l.Writer.Write(l.t.Context(), event.WholeEvent, s.receipt, body, s.parsed, runOf(s.receipt)); err == nil {
 				return nil
 			}
 			return process(l.database, arrival(s))

@@ -36,7 +36,7 @@ func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	same, other, unknown := sameKey(first, time.Minute), sameKey(first, 2*time.Minute), sameKey(first, 3*time.Minute)
 	same.Fingerprint, other.Fingerprint, other.Source = "sha256:a", "sha256:b", "shop-1"
 	for _, r := range []event.Receipt{same, other, other, unknown} {
-		persisted, err := d.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+		persisted, err := d.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Duplicate)
 		require.Equal(t, first.ID, persisted.Owner)
@@ -50,7 +50,7 @@ func TestAnEventWithTheKeyOfAnotherIsAConflict(t *testing.T) {
 	}, all[0])
 	again := sameKey(first, time.Hour)
 	again.Fingerprint = "sha256:b"
-	_, err := d.Writer.Persist(t.Context(), again, body, parsed(), runOf(again))
+	_, err := d.Writer.Write(t.Context(), event.RowOnly, again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.EqualValues(t, 2, d.conflicts()[0].Times)
 	require.Equal(t, other.ReceivedAt, d.conflicts()[0].FirstSeen)
@@ -67,7 +67,7 @@ func TestEveryClaimKeepsTheFingerprint(t *testing.T) {
 	for _, r := range []*event.Receipt{&direct, &batched, &stepwise} {
 		r.Fingerprint = "sha256:" + r.ID
 	}
-	persisted, err := d.Writer.Process(t.Context(), direct, body, parsed(snapshot("1", `{}`)), runOf(direct))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, direct, body, parsed(snapshot("1", `{}`)), runOf(direct))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 	d.bulk(batched)

@@ -53,7 +53,7 @@ func TestADamagedPageDecidesAboutNoEvent(t *testing.T) {
 			if i == 10 {
 				p = parsed(patch("thing0", `{"on":"top"}`))
 			}
-			_, err := d.Writer.Process(t.Context(), r, body, p, runOf(r))
+			_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 			if i != 10 {
 				return err
 			}

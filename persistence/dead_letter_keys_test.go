@@ -46,7 +46,7 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 			again := redelivered(r, 59*time.Minute)
 			requireDecision(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), outcome, ada.Reason)
 			require.Zero(t, db.lettersOf(again))
-			persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+			persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 			require.NoError(t, err)
 			require.True(t, persisted.Duplicate)
 
@@ -70,7 +70,7 @@ func TestADecisionClaimsAnExpiredKey(t *testing.T) {
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
 
 	again := redelivered(r, time.Minute)
-	persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID}, persisted)
 }
@@ -91,7 +91,7 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 		var duplicate *event.DuplicateError
 		require.ErrorAs(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate)
 		require.Equal(t, event.DuplicateError{Owner: r.ID, OwnerWaits: true}, *duplicate)
-		persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+		persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 		require.NoError(t, err)
 		require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID, OwnerWaits: true}, persisted)
 
@@ -134,7 +134,7 @@ func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	again.ReceivedAt = r.ReceivedAt.Add(59 * time.Minute)
 	db.record(died(again, time.Now()))
 	another := redelivered(r, 61*time.Minute)
-	persisted, err := db.Writer.Process(t.Context(), another, body, parsed(), runOf(another))
+	persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, another, body, parsed(), runOf(another))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
@@ -143,7 +143,7 @@ func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	require.NoError(t, err)
 	db.record(died(letter.Receipt, time.Now()))
 	require.Equal(t, 3, db.deadLetterOf(r).Failures, "a replay that fails again")
-	persisted, err = db.Writer.Process(t.Context(), letter.Receipt, body, parsed(), anotherRun(r))
+	persisted, err = db.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, parsed(), anotherRun(r))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
@@ -171,7 +171,7 @@ func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
 	m.record(died(r, time.Now()))
 	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(m.key(r.Key, noon.Add(-time.Hour)))))
 
-	persisted, err := m.Writer.Process(t.Context(), r, body, parsed(), anotherRun(r))
+	persisted, err := m.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), anotherRun(r))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)

@@ -62,7 +62,7 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed()
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 
 	db.record(deadLetter(r))
@@ -74,7 +74,7 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 	db.take(id)
 	require.Equal(t, event.DeadLetterReplaying, db.deadLetterOf(r).State)
 
-	_, err = db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
+	_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, p, anotherRun(r))
 	require.NoError(t, err)
 	require.Equal(t, event.StatusDead, db.status(r.ID), "an event is dead as long as its dead letter is open")
 
@@ -127,7 +127,7 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	db.process(first, parsed())
 
 	run := anotherRun(second)
-	persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), run)
+	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, second, body, parsed(), run)
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(second).State)
@@ -150,13 +150,13 @@ func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 		owner, again := receipt(), receipt()
 		again.Key = owner.Key
 		waitsFor := func(run event.Run) bool {
-			persisted, err := db.Writer.Persist(t.Context(), again, body, parsed(), run)
+			persisted, err := db.Writer.Write(t.Context(), event.RowOnly, again, body, parsed(), run)
 			require.NoError(t, err)
 			require.Equal(t, owner.ID, persisted.Owner)
 			return persisted.OwnerWaits
 		}
 		waits := func() bool { return waitsFor(runOf(again)) }
-		_, err := db.Writer.Persist(t.Context(), owner, body, parsed(), runOf(owner))
+		_, err := db.Writer.Write(t.Context(), event.RowOnly, owner, body, parsed(), runOf(owner))
 		require.NoError(t, err)
 		require.False(t, waitsFor(event.Run{WorkflowID: "batch/1", RunID: uuid.NewString()}), "its run may be open")
 		require.True(t, waits(), "its run is gone")
@@ -176,7 +176,10 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 		p.Outcome = event.OutcomeIgnored // persist is the rescue
 		var group errgroup.Group
 		group.Go(func() error { return db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) })
-		group.Go(func() error { _, err := db.Writer.Persist(t.Context(), r, body, p, anotherRun(r)); return err })
+		group.Go(func() error {
+			_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, anotherRun(r))
+			return err
+		})
 		require.NoError(t, group.Wait())
 		require.Equal(t, event.StatusProcessed, db.status(r.ID))
 	}
@@ -186,7 +189,7 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 // UpsertEntitiesAfterPersist processes an event with its own run.
 func (d *database) UpsertEntitiesAfterPersist(r event.Receipt) error {
 	run := anotherRun(r)
-	if _, err := d.Writer.Persist(d.t.Context(), r, body, parsed(), run); err != nil {
+	if _, err := d.Writer.Write(d.t.Context(), event.RowOnly, r, body, parsed(), run); err != nil {
 		return err
 	}
 	return d.UpsertEntities(d.t.Context(), r, parsed(), run)

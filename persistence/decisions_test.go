@@ -37,14 +37,14 @@ func (d *database) requireUntouchable(r event.Receipt, outcome event.Outcome, re
 	before := value[string](d, all)
 	ctx, run := d.t.Context(), anotherRun(r)
 	for _, p := range []event.Parsed{parsed(snapshot("other", `{"n":1}`)), parsed(patch("1", `{"n":1}`)), parsed()} {
-		_, err := d.Writer.Persist(ctx, r, body, p, run)
+		_, err := d.Writer.Write(ctx, event.RowOnly, r, body, p, run)
 		requireDecision(d.t, err, outcome, reason)
 		requireDecision(d.t, d.UpsertEntities(ctx, r, p, run), outcome, reason)
 		p.Outcome = event.OutcomeIgnored
-		_, err = d.Writer.Persist(ctx, r, body, p, run)
+		_, err = d.Writer.Write(ctx, event.RowOnly, r, body, p, run)
 		requireDecision(d.t, err, outcome, reason)
 	}
-	_, err := d.Writer.Process(ctx, r, body, parsed(snapshot("other", `{}`)), run)
+	_, err := d.Writer.Write(ctx, event.WholeEvent, r, body, parsed(snapshot("other", `{}`)), run)
 	requireDecision(d.t, err, outcome, reason)
 	requireDecision(d.t, d.DeadLetters.RecordDeadLetter(ctx, died(r, time.Now())), outcome, reason)
 	require.Empty(d.t, d.unrecorded(r), "the sweep has no business with it")
@@ -65,7 +65,7 @@ func TestADiscardedEventStaysDiscarded(t *testing.T) {
 	for name, die := range map[string]func(*database, event.Receipt){
 		"before it had a row": func(*database, event.Receipt) {},
 		"stored": func(d *database, r event.Receipt) {
-			_, err := d.Writer.Persist(d.t.Context(), r, body, parsed(patch("1", `{"n":1}`)), runOf(r))
+			_, err := d.Writer.Write(d.t.Context(), event.RowOnly, r, body, parsed(patch("1", `{"n":1}`)), runOf(r))
 			require.NoError(d.t, err)
 		},
 		"processed, and dead since": func(d *database, r event.Receipt) { d.process(r, parsed(patch("1", `{"n":1}`))) },
@@ -81,7 +81,7 @@ func TestADiscardedEventStaysDiscarded(t *testing.T) {
 
 			again := r
 			again.ID = receipt().ID
-			persisted, err := db.Writer.Persist(t.Context(), again, body, parsed(), runOf(again))
+			persisted, err := db.Writer.Write(t.Context(), event.RowOnly, again, body, parsed(), runOf(again))
 			require.NoError(t, err)
 			require.Equal(t, event.Persisted{Duplicate: true, Owner: r.ID}, persisted)
 
@@ -151,7 +151,7 @@ func TestAReplacedEventStaysReplaced(t *testing.T) {
 	edit, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 	require.NoError(t, err)
 	db.requireUntouchable(r, event.OutcomeReplaced, ada.Reason)
-	_, err = db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 	require.ErrorContains(t, err, "its replacement is event "+edit.Receipt.ID)
 	require.NoError(t, db.UpsertEntitiesAfterPersist(edit.Receipt))
 	require.Equal(t, event.StatusProcessed, db.status(edit.Receipt.ID))
@@ -220,7 +220,7 @@ func TestADiscardAndARunAtOnce(t *testing.T) {
 		group.Go(func() error { discard = db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada); return nil })
 		group.Go(func() error {
 			p := parsed(snapshot(entity, `{"n":1}`))
-			if _, process = db.Writer.Persist(t.Context(), r, body, p, runOf(r)); process == nil {
+			if _, process = db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r)); process == nil {
 				process = db.UpsertEntities(t.Context(), r, p, runOf(r))
 			}
 			return nil

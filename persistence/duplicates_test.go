@@ -108,10 +108,10 @@ func TestTheIDOfARedeliveryIsKept(t *testing.T) {
 		again := r
 		again.ID = uuid.Must(uuid.NewV7()).String()
 		ids = append(ids, again.ID)
-		persisted, err := db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+		persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 		require.NoError(t, err)
 		require.True(t, persisted.Duplicate)
-		_, err = db.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+		_, err = db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 		require.NoError(t, err, "a retry")
 	}
 	for _, id := range ids {

@@ -57,7 +57,7 @@ func TestEventsThatAreProcessedAtOnceFoldTheSame(t *testing.T) {
 }
 
 func process(db *database, a arrival) error {
-	if _, err := db.Writer.Persist(db.t.Context(), a.receipt, body, a.parsed, runOf(a.receipt)); err != nil {
+	if _, err := db.Writer.Write(db.t.Context(), event.RowOnly, a.receipt, body, a.parsed, runOf(a.receipt)); err != nil {
 		return err
 	}
 	return db.UpsertEntities(db.t.Context(), a.receipt, a.parsed, runOf(a.receipt))
@@ -251,7 +251,7 @@ func TestAnUpsertHappensAsAWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	db := open(t, func(c *persistence.Config) { c.MaxConns = 1 })
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	db.record(deadLetter(r))
 	db.exec(`ALTER TABLE entities ADD CONSTRAINT refuse CHECK (state <> '{"n":1}')`) // the last statement fails
@@ -271,7 +271,7 @@ func TestUnusableEntitiesAreTheEventsOwnFault(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := receipt()
-	_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 	require.NoError(t, err)
 	for code, c := range map[string]event.Change{
 		"malformed_entity_id":    snapshot("a\x00b", `{}`),
@@ -301,7 +301,7 @@ func TestANumberBombIsKeptAndNotExpanded(t *testing.T) {
 	bomb := []byte(numberBomb("n", 256<<10))
 	good, bad := receipt(), receipt()
 	require.NoError(t, process(db, arrival{good, parsed(snapshot("1", `{"a":1}`))}))
-	_, err := db.Writer.Persist(t.Context(), bad, bomb, parsed(), runOf(bad))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, bad, bomb, parsed(), runOf(bad))
 	require.NoError(t, err)
 	require.Equal(t, bomb, value[[]byte](db, `SELECT raw_body FROM events WHERE id = $1`, bad.ID))
 	require.Equal(t, "too_large", value[string](db, `SELECT payload_note FROM events WHERE id = $1 AND payload IS NULL`, bad.ID))

@@ -68,9 +68,9 @@ func TestAContradictionBesideALeftover(t *testing.T) {
 		member(`{"a":1}`, "CU2", "MD1"), unnamed("MD1", `{"old":1}`), member(`{"b":1}`, "CU1", "MD1"),
 	} {
 		e := at(i, c)
-		_, err := db.Writer.Process(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
+		_, err := db.Writer.Write(t.Context(), event.WholeEvent, e.receipt, body, e.parsed, runOf(e.receipt))
 		if err != nil { // like the steps
-			_, err = db.Writer.Persist(t.Context(), e.receipt, body, e.parsed, runOf(e.receipt))
+			_, err = db.Writer.Write(t.Context(), event.RowOnly, e.receipt, body, e.parsed, runOf(e.receipt))
 			require.NoError(t, err)
 			err = db.UpsertEntities(t.Context(), e.receipt, e.parsed, runOf(e.receipt))
 		}

@@ -19,7 +19,7 @@ const secret = "CANARY"
 func persistSecret(ctx context.Context, s *persistence.Store) error {
 	r := receipt()
 	r.Source, r.RequestID = secret, secret
-	_, err := s.Writer.Persist(ctx, r, []byte(secret), parsed(), runOf(r))
+	_, err := s.Writer.Write(ctx, event.RowOnly, r, []byte(secret), parsed(), runOf(r))
 	return err
 }
 
@@ -170,14 +170,14 @@ func TestAnEventThatBreaksAConstraintIsRejected(t *testing.T) {
 	db := open(t)
 	r := receipt()
 	r.KeyFrom = secret
-	_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 	requireFailure(t, err, event.ClassRejected, "check_violation")
 	require.Contains(t, err.Error(), "events_key_from_known")
 	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM idempotency_keys`), "a claim goes with its event")
 
 	r = receipt()
 	r.ID = secret[:4] + "-is-no-uuid"
-	_, err = db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+	_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 	require.Equal(t, "malformed_id", event.CodeOf(err))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/persistence"
 )
 
@@ -37,11 +38,11 @@ func benchmarkEvent(b *testing.B, transactions, callers int) {
 		p := parsed(snapshot(r.ID, state), snapshot("cus_"+strconv.Itoa(rand.IntN(1000)), state))
 		p.OccurredAt = time.Now()
 		if transactions == 1 {
-			_, err := db.Writer.Process(b.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Write(b.Context(), event.WholeEvent, r, body, p, runOf(r))
 			require.NoError(b, err)
 			return
 		}
-		_, err := db.Writer.Persist(b.Context(), r, body, p, runOf(r))
+		_, err := db.Writer.Write(b.Context(), event.RowOnly, r, body, p, runOf(r))
 		require.NoError(b, err)
 		require.NoError(b, db.UpsertEntities(b.Context(), r, p, runOf(r)))
 	}
@@ -77,7 +78,7 @@ func BenchmarkLateChange(b *testing.B) {
 				p := parsed(patch(id, `{"n":2}`))
 				p.OccurredAt = at
 				r := receipt()
-				_, err := db.Writer.Process(b.Context(), r, body, p, runOf(r))
+				_, err := db.Writer.Write(b.Context(), event.WholeEvent, r, body, p, runOf(r))
 				require.NoError(b, err)
 			}
 			for i := 0; b.Loop(); i++ {

@@ -16,7 +16,7 @@ func (d *database) stored(raw []byte, change ...func(*event.Receipt)) event.Rece
 	for _, c := range change {
 		c(&r)
 	}
-	_, err := d.Writer.Persist(d.t.Context(), r, raw, parsed(), runOf(r))
+	_, err := d.Writer.Write(d.t.Context(), event.RowOnly, r, raw, parsed(), runOf(r))
 	require.NoError(d.t, err)
 	return r
 }

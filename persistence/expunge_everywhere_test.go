@@ -29,7 +29,7 @@ func TestNoTableContainsExpungedContent(t *testing.T) {
 	m.stage(item, m.event("evt_other", noon, patchBody("1", `{"n":1}`)))
 	p, err := readImported(r, item.Body)
 	require.NoError(t, err)
-	persisted, err := db.Writer.Process(t.Context(), r, item.Body, p, runOf(r))
+	persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, r, item.Body, p, runOf(r))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 	letter := died(r, time.Now().Add(time.Second))

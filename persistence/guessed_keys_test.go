@@ -1,7 +1,6 @@
 package persistence_test
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -61,7 +60,7 @@ func TestAnEventWithEqualContentIsMarked(t *testing.T) {
 	stranger := guessed("same", time.Minute)
 	stranger.Provider = "other"
 	for _, r := range []event.Receipt{first, second, stranger, second, later} {
-		persisted, err := d.Writer.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+		persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, repeats(false, 0), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 	}
@@ -86,7 +85,7 @@ func TestEventsThatComeTogetherSeeEachOther(t *testing.T) {
 	for range 20 {
 		r := guessed("same", 0)
 		together.Go(func() error {
-			_, err := d.Writer.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+			_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, repeats(false, 0), runOf(r))
 			return err
 		})
 	}
@@ -109,14 +108,14 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	hold := repeats(true, 0)
 	hold.Changes = parsed(snapshot("1", `{"n":1}`)).Changes
 	for _, r := range []event.Receipt{first, other} {
-		_, err := d.Writer.Process(t.Context(), r, body, hold, runOf(r))
+		_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, hold, runOf(r))
 		require.NoError(t, err)
 	}
 	for range 2 {
-		_, err := d.Writer.Process(t.Context(), second, body, hold, runOf(second))
+		_, err := d.Writer.Write(t.Context(), event.WholeEvent, second, body, hold, runOf(second))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		require.Contains(t, err.Error(), first.ID)
-		_, err = d.Writer.Persist(t.Context(), second, body, hold, runOf(second))
+		_, err = d.Writer.Write(t.Context(), event.RowOnly, second, body, hold, runOf(second))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		d.fail(second, err, "run-1")
 	}
@@ -134,7 +133,7 @@ func TestAHeldEventWaitsForAnOperator(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.DeadLetters.ClaimForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
-	_, err = d.Writer.Process(t.Context(), letter.Receipt, body, hold, event.Run{WorkflowID: second.WorkflowID(), RunID: "run-2"})
+	_, err = d.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, hold, event.Run{WorkflowID: second.WorkflowID(), RunID: "run-2"})
 	require.NoError(t, err)
 	require.Equal(t, first.ID, d.duplicateOf(second))
 	require.Equal(t, "resolved", value[string](d, `SELECT state FROM dead_letters`))
@@ -151,7 +150,7 @@ func TestOnlyTheReplayOfAHeldEventAcceptsIt(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.DeadLetters.ClaimForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
-	_, err = d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	_, err = d.Writer.Write(t.Context(), event.WholeEvent, second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 }
 
@@ -163,7 +162,7 @@ func TestADeadEventCountsAsTheFirst(t *testing.T) {
 	d.fail(first, event.Rejectf("contract", "a field is missing"), "run-1")
 	d.process(second, repeats(false, 0))
 	require.Equal(t, first.ID, d.duplicateOf(second))
-	_, err := d.Writer.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	_, err := d.Writer.Write(t.Context(), event.WholeEvent, third, body, repeats(true, 0), runOf(third))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	require.Equal(t, "open", value[string](d, `SELECT state FROM dead_letters`), "the first stays dead")
 }
@@ -174,7 +173,7 @@ func TestAFloodOfOneContentIsHeld(t *testing.T) {
 	d := open(t)
 	for i := range 4 {
 		r := guessed("same", time.Duration(i)*time.Minute)
-		_, err := d.Writer.Process(t.Context(), r, body, repeats(false, 3), runOf(r))
+		_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, repeats(false, 3), runOf(r))
 		if i < 3 {
 			require.NoError(t, err, i)
 			continue
@@ -198,10 +197,8 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 	d.process(first, parsed())
 	second := sameKey(first, time.Minute)
 	second.Certain, second.Fingerprint = true, "sha256:b"
-	for _, write := range []func(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error){
-		d.Writer.Process, d.Writer.Persist,
-	} {
-		persisted, err := write(t.Context(), second, body, parsed(), runOf(second))
+	for _, scope := range []event.Scope{event.WholeEvent, event.RowOnly, event.WholeOrRow} {
+		persisted, err := d.Writer.Write(t.Context(), scope, second, body, parsed(), runOf(second))
 		requireClass(t, err, event.ClassConflict, "key_conflict")
 		require.NotNil(t, persisted.Conflict, "it is reported")
 		require.Contains(t, err.Error(), first.ID)
@@ -210,14 +207,14 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 
 	apart := second.WithConflictKey(first.ID)
 	require.NotEqual(t, second.Key, apart.Key)
-	_, err := d.Writer.Process(t.Context(), apart, body, parsed(), runOf(apart))
+	_, err := d.Writer.Write(t.Context(), event.WholeEvent, apart, body, parsed(), runOf(apart))
 	requireClass(t, err, event.ClassConflict, "key_conflict")
 	d.fail(apart, err, "run-1")
 	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), second.ID)
 	require.NoError(t, err)
 	_, err = d.DeadLetters.ClaimForReplay(t.Context(), "", letter.ID, oversight.Actor{Name: "ada"})
 	require.NoError(t, err)
-	persisted, err := d.Writer.Process(t.Context(), letter.Receipt, body, parsed(), runOf(apart))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, parsed(), runOf(apart))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM events WHERE status = 'processed'`))
@@ -225,7 +222,7 @@ func TestAConflictUnderACertainKeyIsHeld(t *testing.T) {
 	redelivery := sameKey(first, time.Hour)
 	redelivery.Certain, redelivery.Fingerprint = true, first.Fingerprint
 	redelivery = redelivery.WithConflictKey(second.ID)
-	persisted, err = d.Writer.Process(t.Context(), redelivery, body, parsed(), runOf(redelivery))
+	persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, redelivery, body, parsed(), runOf(redelivery))
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, first.ID, persisted.Owner)
@@ -267,13 +264,13 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	}
 	again := renamed(old, "guid-1")
 	for range 2 {
-		persisted, err := d.Writer.Process(t.Context(), again, body, repeats(false, 0), runOf(again))
+		persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, again, body, repeats(false, 0), runOf(again))
 		require.NoError(t, err)
 		require.True(t, persisted.Duplicate)
 		require.Equal(t, old.ID, persisted.Owner)
 	}
 	another := renamed(old, "guid-2")
-	persisted, err := d.Writer.Process(t.Context(), another, body, repeats(false, 0), runOf(another))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, another, body, repeats(false, 0), runOf(another))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 
@@ -281,7 +278,7 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	waiting.Fingerprint = "guid-3"
 	first := renamed(waiting, "guid-3")
 	d.process(first, repeats(false, 0))
-	persisted, err = d.Writer.Process(t.Context(), waiting, body, parsed(), runOf(waiting))
+	persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, waiting, body, parsed(), runOf(waiting))
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.Equal(t, first.ID, persisted.Owner)
@@ -289,14 +286,14 @@ func TestAnEventIsKnownByItsEarlierKey(t *testing.T) {
 	stranger := receipt()
 	stranger.Fingerprint = "guid-5"
 	d.process(renamed(stranger, "guid-4"), repeats(false, 0))
-	persisted, err = d.Writer.Process(t.Context(), stranger, body, parsed(), runOf(stranger))
+	persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, stranger, body, parsed(), runOf(stranger))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 
 	one, two := renamed(receipt(), "sha256:same"), guessed("another", time.Hour)
 	two.Earlier = one.Earlier
 	for _, r := range []event.Receipt{one, two} {
-		persisted, err = d.Writer.Process(t.Context(), r, body, repeats(false, 0), runOf(r))
+		persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, r, body, repeats(false, 0), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 	}
@@ -309,20 +306,20 @@ func TestTheFirstEventIsNotHeldForALaterOneThatIsHeld(t *testing.T) {
 	d := open(t)
 	first, second, third := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour)
 	d.fail(first, &event.Error{Class: event.ClassFailed, Code: "upstream", Text: "it failed"}, "run-1")
-	_, err := d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	_, err := d.Writer.Write(t.Context(), event.WholeEvent, second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	d.fail(second, err, "run-2")
-	_, err = d.Writer.Process(t.Context(), third, body, repeats(true, 0), runOf(third))
+	_, err = d.Writer.Write(t.Context(), event.WholeEvent, third, body, repeats(true, 0), runOf(third))
 	d.fail(third, err, "run-3")
 	letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), third.ID)
 	require.NoError(t, err)
 	require.NoError(t, d.discardLetter(letter.ID))
 
-	persisted, err := d.Writer.Process(t.Context(), first, body, repeats(true, 0), runOf(first))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, first, body, repeats(true, 0), runOf(first))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 	require.Empty(t, d.duplicateOf(first))
-	_, err = d.Writer.Process(t.Context(), second, body, repeats(true, 0), runOf(second))
+	_, err = d.Writer.Write(t.Context(), event.WholeEvent, second, body, repeats(true, 0), runOf(second))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 }
 
@@ -352,13 +349,13 @@ func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
 	first, accepted, held, batched := guessed("same", 0), guessed("same", time.Hour), guessed("same", 2*time.Hour), guessed("same", 3*time.Hour)
 	d.process(first, repeats(false, 0))
 	for n := range 3 {
-		persisted, err := d.Writer.Process(t.Context(), accepted, body, repeats(false, 0), runOf(accepted))
+		persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, accepted, body, repeats(false, 0), runOf(accepted))
 		require.NoError(t, err)
 		require.Equal(t, n == 0, persisted.PossibleDuplicateOf != "")
-		persisted, err = d.Writer.Process(t.Context(), held, body, repeats(true, 0), runOf(held))
+		persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, held, body, repeats(true, 0), runOf(held))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		require.Equal(t, n == 0, persisted.PossibleDuplicateOf != "")
-		persisted, err = d.Writer.Persist(t.Context(), held, body, repeats(true, 0), runOf(held))
+		persisted, err = d.Writer.Write(t.Context(), event.RowOnly, held, body, repeats(true, 0), runOf(held))
 		requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 		require.Empty(t, persisted.PossibleDuplicateOf)
 	}
@@ -369,7 +366,7 @@ func TestAPossibleDuplicateIsReportedOnce(t *testing.T) {
 	require.Len(t, left, 1)
 	require.Equal(t, event.OutcomeLeft, left[0].Outcome)
 	require.Equal(t, first.ID, left[0].PossibleDuplicateOf)
-	persisted, err := d.Writer.Process(t.Context(), batched, body, repeats(true, 0), runOf(batched))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, batched, body, repeats(true, 0), runOf(batched))
 	requireClass(t, err, event.ClassInDoubt, "possible_duplicate")
 	require.Empty(t, persisted.PossibleDuplicateOf)
 }
@@ -389,7 +386,7 @@ func TestAnEditIsNotADuplicateByTheEarlierKey(t *testing.T) {
 	require.NoError(t, err)
 	edited, err := d.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: letter.ID, EventID: receipt().ID, Body: body}, ada)
 	require.NoError(t, err)
-	persisted, err := d.Writer.Process(t.Context(), edited.Receipt, edited.Body, parsed(), runOf(edited.Receipt))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, edited.Receipt, edited.Body, parsed(), runOf(edited.Receipt))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.True(t, persisted.Processed)
@@ -405,7 +402,7 @@ func TestAFloodIsHeldHoweverItComes(t *testing.T) {
 	for range many {
 		r := guessed("same", 0)
 		together.Go(func() error {
-			_, err := d.Writer.Process(t.Context(), r, body, repeats(false, share), runOf(r))
+			_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, repeats(false, share), runOf(r))
 			if event.CodeOf(err) == "repeat_flood" {
 				held.Add(1)
 				return nil

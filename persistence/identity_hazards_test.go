@@ -40,17 +40,17 @@ func TestAnEditUsesTheCorrectedKeyOfItsOriginal(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	dead, corrected := misread("evt_1")
-	_, err := d.Writer.Persist(t.Context(), dead, body, corrected, runOf(dead))
+	_, err := d.Writer.Write(t.Context(), event.RowOnly, dead, body, corrected, runOf(dead))
 	require.NoError(t, err)
 	d.fail(dead, event.Rejectf("malformed_entity_id", "no ID"), "run-2")
 	letter, err := d.DeadLetters.EditDeadLetter(t.Context(),
 		operation.Edit{DeadLetter: d.deadLetterOf(dead).ID, EventID: receipt().ID, Body: []byte(`{"id":"evt_1"}`)}, ada)
 	require.NoError(t, err)
-	persisted, err := d.Writer.Process(t.Context(), letter.Receipt, letter.Body, identifiedAs("evt_1", ""), anotherRun(letter.Receipt))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, letter.Body, identifiedAs("evt_1", ""), anotherRun(letter.Receipt))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 	again := sentAgain("evt_1", "sha256:same")
-	persisted, err = d.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
 	require.EqualValues(t, 1, d.processedEvents())
@@ -66,13 +66,13 @@ func TestAnEventWithoutAKeyOfItsOwnIsKept(t *testing.T) {
 		d.process(current, parsed())
 		r := receipt()
 		r.Key, r.Fingerprint, r.Certain = "customer_1", "sha256:c", certain
-		_, err := d.Writer.Process(t.Context(), r, body, identifiedAs("evt_1", "sha256:c"), runOf(r))
+		_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, identifiedAs("evt_1", "sha256:c"), runOf(r))
 		requireClass(t, err, event.ClassConflict, event.CodeCorrectedConflict)
 		require.NoError(t, d.recordConflict(r, err))
 		letter := d.deadLetterOf(r)
 		require.Equal(t, event.DeadLetterOpen, letter.State)
 		d.take(letter.ID)
-		persisted, err := d.Writer.Process(t.Context(), letter.Receipt, body, identifiedAs("evt_1", "sha256:c"), anotherRun(r))
+		persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, identifiedAs("evt_1", "sha256:c"), anotherRun(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 		require.EqualValues(t, 3, d.processedEvents())
@@ -97,19 +97,19 @@ func TestAnAcceptedConflictIsProcessedOnce(t *testing.T) {
 					return
 				}
 				d.take(letter.ID)
-				persisted, err := d.Writer.Process(t.Context(), letter.Receipt, body, p, anotherRun(r))
+				persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, p, anotherRun(r))
 				require.NoError(t, err)
 				if persisted.OwnerWaits { // as the workflow does
 					letter.Receipt.ID = persisted.Owner
-					_, err = d.Writer.Process(t.Context(), letter.Receipt, body, p, anotherRun(r))
+					_, err = d.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, p, anotherRun(r))
 					requireClass(t, err, event.ClassConflict, "key_conflict")
 				}
 			}
 			d.fail(dead, event.Rejectf("missing_key", "no key"), "run-1")
-			_, err := d.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+			_, err := d.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 			requireClass(t, err, event.ClassConflict, "key_conflict")
 			d.fail(again, err, "run-2")
-			if persisted, err := d.Writer.Process(t.Context(), dead, body, corrected, anotherRun(dead)); err != nil {
+			if persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, dead, body, corrected, anotherRun(dead)); err != nil {
 				requireClass(t, err, event.ClassConflict, event.CodeCorrectedConflict)
 				require.NoError(t, d.recordConflict(dead, err))
 			} else {
@@ -134,7 +134,7 @@ func TestADuplicateLeavesNoPages(t *testing.T) {
 	d := open(t)
 	dead, _ := misread("evt_1")
 	many := identifiedAs("evt_0", "sha256:same", append(manyThings(1200, `{"n":1}`), patch("wrong", `{"n":1}`))...)
-	_, err := d.Writer.Persist(t.Context(), dead, body, many, runOf(dead))
+	_, err := d.Writer.Write(t.Context(), event.RowOnly, dead, body, many, runOf(dead))
 	require.NoError(t, err)
 	d.failAfter(1)
 	require.Error(t, d.UpsertEntities(t.Context(), dead, many, runOf(dead)))
@@ -142,7 +142,7 @@ func TestADuplicateLeavesNoPages(t *testing.T) {
 	d.fail(dead, event.Rejectf("x", "x"), "run-2")
 	again := sentAgain("evt_1", "sha256:same")
 	d.process(again, parsed(patch("right", `{"n":1}`)))
-	persisted, err := d.Writer.Persist(t.Context(), dead, body, identifiedAs("evt_1", "sha256:same", patch("right", `{"n":1}`)), anotherRun(dead))
+	persisted, err := d.Writer.Write(t.Context(), event.RowOnly, dead, body, identifiedAs("evt_1", "sha256:same", patch("right", `{"n":1}`)), anotherRun(dead))
 	require.NoError(t, err)
 	require.Equal(t, again.ID, persisted.Owner)
 	require.Zero(t, value[int](d, `SELECT count(*) FROM event_entities WHERE event_id = $1`, dead.ID))
@@ -196,11 +196,11 @@ func (c *corrections) run(r event.Receipt) {
 			c.bury(r, event.Rejectf("missing_key", "no key"))
 			return
 		}
-		write := c.Writer.Process
+		scope := event.WholeEvent
 		if c.definition == "wrong" || c.random.IntN(3) == 0 {
-			write = c.Writer.Persist
+			scope = event.RowOnly
 		}
-		persisted, err := write(c.t.Context(), r, body, p, anotherRun(r))
+		persisted, err := c.Writer.Write(c.t.Context(), scope, r, body, p, anotherRun(r))
 		decision, isDecided := errors.AsType[*event.DecisionError](err)
 		switch {
 		case isDecided:

@@ -51,9 +51,9 @@ func TestACorrectedKeyIsProcessedOnceInEitherOrder(t *testing.T) {
 				dead, corrected := misread("evt_1", snapshot("1", `{"n":1}`))
 				again := sentAgain("evt_1", "sha256:same")
 				d.fail(dead, event.Rejectf("missing_key", "no key"), "run-1")
-				write := d.Writer.Process
+				scope := event.WholeEvent
 				if step == "persist" {
-					write = d.Writer.Persist
+					scope = event.RowOnly
 				}
 				first, second := dead, again
 				if redelivered {
@@ -64,7 +64,7 @@ func TestACorrectedKeyIsProcessedOnceInEitherOrder(t *testing.T) {
 					if r.ID == dead.ID {
 						p = corrected
 					}
-					persisted, err := write(t.Context(), r, body, p, anotherRun(r))
+					persisted, err := d.Writer.Write(t.Context(), scope, r, body, p, anotherRun(r))
 					require.NoError(t, err)
 					require.Equal(t, r.ID == second.ID, persisted.Duplicate)
 					if persisted.Duplicate {
@@ -95,20 +95,20 @@ func TestACorrectedKeyOfAnotherEventIsAConflict(t *testing.T) {
 	other := sentAgain("evt_1", "sha256:other")
 	d.fail(dead, event.Rejectf("missing_key", "no key"), "run-1")
 	d.process(other, parsed())
-	_, err := d.Writer.Process(t.Context(), dead, body, corrected, anotherRun(dead))
+	_, err := d.Writer.Write(t.Context(), event.WholeEvent, dead, body, corrected, anotherRun(dead))
 	requireClass(t, err, event.ClassConflict, event.CodeCorrectedConflict)
 	dead.ConflictsWith = other.ID
 	d.fail(dead, err, "run-2")
-	_, err = d.Writer.Process(t.Context(), dead, body, corrected, anotherRun(dead))
+	_, err = d.Writer.Write(t.Context(), event.WholeEvent, dead, body, corrected, anotherRun(dead))
 	require.Error(t, err, "a reset accepts nothing")
 	d.take(d.deadLetterOf(dead).ID)
-	persisted, err := d.Writer.Process(t.Context(), dead, body, corrected, anotherRun(dead))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, dead, body, corrected, anotherRun(dead))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.EqualValues(t, 2, d.processedEvents())
 	require.Equal(t, other.ID, d.ownerOf("evt_1"))
 	again := sentAgain("evt_1", "sha256:same").WithConflictKey(other.ID)
-	persisted, err = d.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, dead.ID, persisted.Owner)
 }
@@ -129,11 +129,11 @@ func TestTheFormerKeyDropsOnlyRedeliveries(t *testing.T) {
 		p.Identity = &event.Identity{Key: key, KeyFrom: event.KeyFromEvent, Fingerprint: fingerprint, Certain: true}
 		return p
 	}
-	persisted, err := d.Writer.Process(t.Context(), same, body, as("evt_a", "sha256:a"), runOf(same))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, same, body, as("evt_a", "sha256:a"), runOf(same))
 	require.NoError(t, err)
 	require.Equal(t, owner.ID, persisted.Owner)
 	require.Equal(t, owner.ID, d.ownerOf("evt_a"), "it has the content of the owner, and so its key")
-	persisted, err = d.Writer.Process(t.Context(), other, body, as("evt_b", "sha256:b"), runOf(other))
+	persisted, err = d.Writer.Write(t.Context(), event.WholeEvent, other, body, as("evt_b", "sha256:b"), runOf(other))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.Equal(t, other.ID, d.ownerOf("evt_b"))
@@ -148,7 +148,7 @@ func TestAProcessedEventStaysProcessed(t *testing.T) {
 	other := sentAgain("evt_1", "sha256:same")
 	d.process(done, parsed())
 	d.process(other, parsed())
-	persisted, err := d.Writer.Process(t.Context(), done, body, corrected, anotherRun(done))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, done, body, corrected, anotherRun(done))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 	require.EqualValues(t, 2, d.processedEvents())
@@ -203,11 +203,11 @@ func TestAnyOrderOfACorrectionLeavesOneEffect(t *testing.T) {
 			if r.ID == dead.ID {
 				p = corrected
 			}
-			persisted, err := d.Writer.Process(t.Context(), r, body, p, anotherRun(r))
+			persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, p, anotherRun(r))
 			require.NoError(t, err, "seed %d", seed)
 			if persisted.OwnerWaits { // as the workflow does
 				r.ID = persisted.Owner
-				_, err = d.Writer.Process(t.Context(), r, body, p, anotherRun(r))
+				_, err = d.Writer.Write(t.Context(), event.WholeEvent, r, body, p, anotherRun(r))
 				require.NoError(t, err, "seed %d", seed)
 			}
 		}

@@ -43,7 +43,7 @@ func TestAnImportClaimsTheCorrectedKey(t *testing.T) {
 	require.EqualValues(t, 2, m.processedEvents())
 	require.EqualValues(t, 1, value[int64](m.database, `SELECT count(*) FROM event_entities WHERE external_id = '1'`))
 	for _, key := range []string{"evt_1", moved.Key} {
-		persisted, err := m.Writer.Process(t.Context(), sentAgain(key, "sha256:same"), body, parsed(), event.Run{WorkflowID: "w", RunID: key})
+		persisted, err := m.Writer.Write(t.Context(), event.WholeEvent, sentAgain(key, "sha256:same"), body, parsed(), event.Run{WorkflowID: "w", RunID: key})
 		require.NoError(t, err)
 		require.Equal(t, moved.ID, persisted.Owner)
 	}

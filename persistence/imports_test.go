@@ -120,7 +120,7 @@ func (d *database) live(key string, at time.Time, body []byte) (event.Receipt, e
 	r.Key, r.ReceivedAt = key, at
 	p, err := readImported(r, body)
 	require.NoError(d.t, err)
-	persisted, err := d.Writer.Process(d.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Write(d.t.Context(), event.WholeEvent, r, body, p, runOf(r))
 	require.NoError(d.t, err)
 	return r, persisted
 }
@@ -261,7 +261,7 @@ func TestAnImportedKeyHoldsForItsWindow(t *testing.T) {
 	require.Equal(t, noon.Add(-24*time.Hour), value[time.Time](m.database, `SELECT expires_at FROM idempotency_keys`).UTC())
 	r := receipt()
 	r.Key, r.DedupeWindow = "daily", event.Duration(24*time.Hour)
-	persisted, err := m.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
+	persisted, err := m.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r))
 	require.NoError(t, err)
 	require.False(t, persisted.Duplicate)
 }
@@ -283,7 +283,7 @@ func TestAnImportedDeadLetterFromBeforeTheWindowIsAnother(t *testing.T) {
 	require.NoError(t, err)
 	p, err := readImported(taken.Receipt, taken.Body)
 	require.NoError(t, err)
-	_, err = m.Writer.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
+	_, err = m.Writer.Write(t.Context(), event.WholeEvent, taken.Receipt, taken.Body, p, runOf(taken.Receipt))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"m":1,"n":2}`, m.stateOf(thing("1")))
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(dead.Receipt).State)
@@ -331,7 +331,7 @@ func TestImportedDeadLetters(t *testing.T) {
 	require.Equal(t, open.Body, taken.Body)
 	p, err := readImported(taken.Receipt, taken.Body)
 	require.NoError(t, err)
-	_, err = m.Writer.Process(t.Context(), taken.Receipt, taken.Body, p, runOf(taken.Receipt))
+	_, err = m.Writer.Write(t.Context(), event.WholeEvent, taken.Receipt, taken.Body, p, runOf(taken.Receipt))
 	require.NoError(t, err)
 	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(open.Receipt).State)
 

@@ -30,11 +30,11 @@ func TestACopyGoesWhenItsEventIsStored(t *testing.T) {
 	db.copied(time.Hour)
 	for name, keep := range map[string]func(event.Receipt) error{
 		"process": func(r event.Receipt) error {
-			_, err := db.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r))
 			return err
 		},
 		"persist": func(r event.Receipt) error {
-			_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 			return err
 		},
 		"record dead letter": func(r event.Receipt) error { return db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) },
@@ -76,7 +76,7 @@ func TestTheCopyOfADuplicateIsRemoved(t *testing.T) {
 	second.Key, second.Copied = first.Key, true
 	require.NoError(t, db.Inbox.NewInboxWriter().Copy(t.Context(), second, body, time.Hour))
 	require.Equal(t, 1, db.copies())
-	_, err := db.Writer.Process(t.Context(), second, body, parsed(), anotherRun(second))
+	_, err := db.Writer.Write(t.Context(), event.WholeEvent, second, body, parsed(), anotherRun(second))
 	require.NoError(t, err)
 	require.Zero(t, db.copies())
 }

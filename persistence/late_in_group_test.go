@@ -63,7 +63,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 	p.OccurredAt = noon.Add(-time.Hour)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := db.Writer.Process(t.Context(), late, body, p, runOf(late))
+		_, err := db.Writer.Write(t.Context(), event.WholeEvent, late, body, p, runOf(late))
 		failed <- err
 	}()
 	var group errgroup.Group
@@ -76,7 +76,7 @@ func TestAVeryLateEventLeavesItsGroup(t *testing.T) {
 			r, p := receipt(), parsed(patch(id, fmt.Sprintf(`{"k%d":1}`, i)))
 			p.OccurredAt = noon.Add(time.Duration(i) * time.Second)
 			for {
-				_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
+				_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 				if event.CodeOf(err) != "deadline_exceeded" { // on a busy machine a group can exceed its timeout
 					return err
 				}

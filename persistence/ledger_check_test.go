@@ -302,7 +302,7 @@ func TestTwoEndsAndNone(t *testing.T) {
 	b.record(deadLetter(both))
 	b.process(both, parsed())
 	for _, r := range []event.Receipt{stuck, resolved} {
-		_, err := b.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := b.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	b.record(deadLetter(resolved))
@@ -325,7 +325,7 @@ func TestUndone(t *testing.T) {
 			t.Parallel()
 			b := newBookkeeper(t)
 			r := b.sent(202)
-			_, err := b.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+			_, err := b.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 			require.NoError(t, err)
 			b.record(deadLetter(r))
 			require.NoError(t, b.DeadLetters.DiscardDeadLetter(t.Context(), b.deadLetterOf(r).ID, ada))

@@ -107,14 +107,14 @@ func (d *database) status(id string) event.Status {
 
 // UpsertEntities calls the store's, for tests without changes that arrive too late.
 func (d *database) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
-	_, err := d.Writer.UpsertEntities(ctx, r, p, run)
+	_, err := d.Writer.Write(ctx, event.EntitiesOnly, r, nil, p, run)
 	return err
 }
 
 // process runs the persist and upsert steps of an event.
 func (d *database) process(r event.Receipt, p event.Parsed) {
 	d.t.Helper()
-	persisted, err := d.Writer.Persist(d.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Write(d.t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(d.t, err)
 	require.False(d.t, persisted.Duplicate)
 	require.NoError(d.t, d.UpsertEntities(d.t.Context(), r, p, runOf(r)))

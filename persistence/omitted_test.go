@@ -19,7 +19,7 @@ func TestOmittedEntitiesAreShown(t *testing.T) {
 	omitting.Omitted = omitting.Omitted.Add(event.OmittedEntity{Kind: "doc", ExternalID: "large", Reason: event.StateTooLarge})
 	together, apart, other := receipt(), receipt(), receipt()
 	db.process(together, omitting)
-	_, err := db.Writer.Persist(t.Context(), apart, body, omitting, runOf(apart))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, apart, body, omitting, runOf(apart))
 	require.NoError(t, err)
 	db.process(other, parsed())
 	marked := func() (ids []string) {
@@ -32,7 +32,7 @@ func TestOmittedEntitiesAreShown(t *testing.T) {
 		return ids
 	}
 	require.Equal(t, []string{apart.ID, together.ID}, marked(), "also before its entities are written")
-	_, err = db.Writer.UpsertEntities(t.Context(), apart, omitting, runOf(apart))
+	_, err = db.Writer.Write(t.Context(), event.EntitiesOnly, apart, nil, omitting, runOf(apart))
 	require.NoError(t, err)
 	require.Equal(t, []string{apart.ID, together.ID}, marked())
 	record, err := db.Read.Event(t.Context(), apart.ID)

@@ -43,7 +43,7 @@ func TestAnEventWithManyEntities(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed(manyThings(1234, `{"n":1}`)...)
-	_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 	require.Equal(t, "many_entities", event.CodeOf(err))
 	require.Zero(t, value[int](db, `SELECT count(*) FROM events`))
 	db.process(r, p)
@@ -74,7 +74,7 @@ func TestAFaultAtEachPage(t *testing.T) {
 	db := open(t)
 	db.subscribe("all", delivery.Events{})
 	r, p := receipt(), parsed(manyThings(2100, `{"n":1}`)...)
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	for page := range 5 {
 		db.failAfter(page)
@@ -98,7 +98,7 @@ func TestWorkersShareThePages(t *testing.T) {
 	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
 	db.subscribe("all", delivery.Events{})
 	r, p := receipt(), parsed(manyThings(2100, `{"n":1}`)...)
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	var group errgroup.Group
 	for range 4 {
@@ -123,14 +123,14 @@ func TestACorrectedParseReplacesThePages(t *testing.T) {
 			db := open(t)
 			r := receipt()
 			wrong := parsed(manyThings(1800, `{"n":1}`)...)
-			_, err := db.Writer.Persist(t.Context(), r, body, wrong, runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, wrong, runOf(r))
 			require.NoError(t, err)
 			db.failAfter(3)
 			require.Error(t, db.UpsertEntities(t.Context(), r, wrong, runOf(r)))
 			db.exec(`DROP TRIGGER fail_after ON event_entities`)
-			_, err = db.Writer.Process(t.Context(), r, body, corrected, runOf(r)) // in a group, if the event has few now
+			_, err = db.Writer.Write(t.Context(), event.WholeEvent, r, body, corrected, runOf(r)) // in a group, if the event has few now
 			require.Equal(t, "many_entities", event.CodeOf(err))
-			_, err = db.Writer.Persist(t.Context(), r, body, corrected, runOf(r))
+			_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, corrected, runOf(r))
 			require.NoError(t, err)
 			if corrected.Outcome != event.OutcomeIgnored {
 				require.NoError(t, db.UpsertEntities(t.Context(), r, corrected, runOf(r)))
@@ -148,7 +148,7 @@ func TestADecisionBetweenPages(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed(manyThings(1800, `{"n":1}`)...)
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	db.failAfter(2)
 	require.Error(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
@@ -215,9 +215,9 @@ func TestPagesFoldAsWhole(t *testing.T) {
 			ctx, cancel := context.WithCancel(db.t.Context())
 			tracer.left.Store(int64(rapid.IntRange(1, 12).Draw(t, "batches")))
 			tracer.cancel.Store(&cancel)
-			_, err := db.Writer.Persist(ctx, a.receipt, body, a.parsed, runOf(a.receipt))
+			_, err := db.Writer.Write(ctx, event.RowOnly, a.receipt, body, a.parsed, runOf(a.receipt))
 			if err == nil {
-				_, _ = db.Writer.UpsertEntities(ctx, a.receipt, a.parsed, runOf(a.receipt))
+				_, _ = db.Writer.Write(ctx, event.EntitiesOnly, a.receipt, nil, a.parsed, runOf(a.receipt))
 			}
 			tracer.cancel.Store(nil)
 			cancel()

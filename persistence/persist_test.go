@@ -23,7 +23,7 @@ func TestAnEventIsStoredAsItWasReceived(t *testing.T) {
 	r.DedupeWindow = event.Duration(time.Hour)
 	r.ReceivedAt = noon.Add(123456789 * time.Nanosecond)
 
-	persisted, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{}, persisted)
 
@@ -77,7 +77,7 @@ func TestTheFirstEventOwnsTheKey(t *testing.T) {
 	db.process(first, parsed())
 
 	for range 2 { // and again: a retry gets the same result
-		persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), runOf(second))
+		persisted, err := db.Writer.Write(t.Context(), event.RowOnly, second, body, parsed(), runOf(second))
 		require.NoError(t, err)
 		require.Equal(t, event.Persisted{Duplicate: true, Owner: first.ID}, persisted)
 	}
@@ -113,7 +113,7 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 			second.Key, second.ReceivedAt = first.Key, first.ReceivedAt.Add(c.later)
 			db.process(first, parsed())
 
-			persisted, err := db.Writer.Persist(t.Context(), second, body, parsed(), runOf(second))
+			persisted, err := db.Writer.Write(t.Context(), event.RowOnly, second, body, parsed(), runOf(second))
 			require.NoError(t, err)
 			require.Equal(t, c.duplicate, persisted.Duplicate)
 			owner := second.ID
@@ -123,7 +123,7 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 			require.Equal(t, owner, value[string](db, `SELECT event_id::text FROM idempotency_keys`))
 
 			// Whatever happened to its key, the first event has won it once and stays a separate event.
-			again, err := db.Writer.Persist(t.Context(), first, body, parsed(), runOf(first))
+			again, err := db.Writer.Write(t.Context(), event.RowOnly, first, body, parsed(), runOf(first))
 			require.NoError(t, err)
 			require.False(t, again.Duplicate)
 			require.NoError(t, db.UpsertEntities(t.Context(), first, parsed(), runOf(first)))
@@ -154,7 +154,7 @@ func TestOfAHundredClaimsAtOnceOneWins(t *testing.T) {
 		group.Go(func() error {
 			r := receipt()
 			r.Key = key
-			persisted, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+			persisted, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil && persisted.Duplicate {
@@ -178,7 +178,7 @@ func TestTheSameEventFiftyTimesAtOnceIsOneEffect(t *testing.T) {
 	var group errgroup.Group
 	for range 50 {
 		group.Go(func() error {
-			if _, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
+			if _, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r)); err != nil {
 				return err
 			}
 			return db.UpsertEntities(t.Context(), r, p, runOf(r))
@@ -196,7 +196,7 @@ func TestUntilItIsProcessedTheBytesOfTheLatestRunWin(t *testing.T) {
 	r := receipt()
 	edited, tooLate := []byte(`{"edited":true}`), []byte(`{"too":"late"}`)
 	persist := func(b []byte) {
-		_, err := db.Writer.Persist(t.Context(), r, b, parsed(), anotherRun(r))
+		_, err := db.Writer.Write(t.Context(), event.RowOnly, r, b, parsed(), anotherRun(r))
 		require.NoError(t, err)
 	}
 	stored := func() event.Record {
@@ -222,7 +222,7 @@ func TestAnIgnoredEventIsFinishedWhenItIsPersisted(t *testing.T) {
 	p.Outcome = event.OutcomeIgnored
 	require.NoError(t, db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)))
 
-	_, err := db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, anotherRun(r))
 	require.NoError(t, err)
 	record, err := db.Read.Event(t.Context(), r.ID)
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestAnIgnoredEventUndoesItsChanges(t *testing.T) {
 	p := parsed(snapshot("1", `{"n":1}`))
 	p.Outcome = event.OutcomeIgnored
 
-	_, err := db.Writer.Persist(t.Context(), r, body, p, anotherRun(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, anotherRun(r))
 	require.NoError(t, err)
 	_, err = db.Read.Entity(t.Context(), thing("1"))
 	require.ErrorIs(t, err, event.ErrNotFound)
@@ -261,7 +261,7 @@ func TestHostileTextIsStored(t *testing.T) {
 	p.Type = hostile
 	run := event.Run{WorkflowID: r.WorkflowID(), RunID: hostile}
 
-	_, err := db.Writer.Persist(t.Context(), r, []byte("\x00\xff not json"), p, run)
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, []byte("\x00\xff not json"), p, run)
 	require.NoError(t, err)
 	d := deadLetter(r)
 	d.Run, d.Failure.Message, d.Failure.Code, d.Failure.Class = run, hostile, hostile, "unheard of"
@@ -287,7 +287,7 @@ func TestEventsAreListedNewestFirst(t *testing.T) {
 		if i == 6 {
 			r.Provider = "other"
 		}
-		_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+		_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 		require.NoError(t, err)
 		all = append(all, r.ID)
 	}

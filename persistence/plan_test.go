@@ -203,7 +203,7 @@ func TestALateChangeReadsFromTheLastSnapshotOn(t *testing.T) {
 	db := openFilled(t, func(c *persistence.Config) { c.Tracer = seen }) // 5000 snapshots of one entity
 	r, p := receipt(), parsed(patch("1", `{"late":1}`))
 	p.OccurredAt = noon.Add(-25 * time.Hour)
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
 

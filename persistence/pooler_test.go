@@ -119,11 +119,11 @@ func (d *database) useAll() {
 			for i := range events {
 				r, p := receipt(), parsed(patch("shared", `{"`+receipt().ID+`":1}`), snapshot("own", `{"a":1}`))
 				p.OccurredAt = noon.Add(time.Duration(-i) * time.Minute) // most are out of order
-				if _, err := d.Writer.Process(d.t.Context(), r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
+				if _, err := d.Writer.Write(d.t.Context(), event.WholeEvent, r, body, parsed(snapshot(r.ID, `{}`)), runOf(r)); err != nil {
 					d.t.Error(err)
 				}
 				again := receipt()
-				if _, err := d.Writer.Persist(d.t.Context(), again, body, p, runOf(again)); err != nil {
+				if _, err := d.Writer.Write(d.t.Context(), event.RowOnly, again, body, p, runOf(again)); err != nil {
 					d.t.Error(err)
 				}
 				if err := d.UpsertEntities(d.t.Context(), again, p, runOf(again)); err != nil {
@@ -184,7 +184,7 @@ func TestSettingsThatBreakAPoolerAreRefused(t *testing.T) {
 	for _, ignored := range []string{"", "statement_timeout, lock_timeout, idle_in_transaction_session_timeout"} {
 		store := openAt(t, pgbouncer(t, direct.url, "", ignored))
 		r := receipt()
-		_, err = store.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err = store.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 		require.Error(t, err)
 		require.Equal(t, event.ClassTransient, event.ClassOf(err))
 		require.ErrorContains(t, err, "add default_query_exec_mode=cache_describe to DATABASE_URL")

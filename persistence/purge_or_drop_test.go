@@ -209,7 +209,7 @@ func (d *database) under(t *testing.T, run func(context.Context)) string {
 				}
 				r := receiptAt(time.Now())
 				at := time.Now()
-				_, err := d.Writer.Process(context.WithoutCancel(ctx), r, body, parsed(snapshot(r.Key, `{"n":1}`)), runOf(r))
+				_, err := d.Writer.Write(context.WithoutCancel(ctx), event.WholeEvent, r, body, parsed(snapshot(r.Key, `{"n":1}`)), runOf(r))
 				mu.Lock()
 				took, failed = append(took, time.Since(at)), err
 				mu.Unlock()

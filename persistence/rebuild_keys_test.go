@@ -44,7 +44,7 @@ func TestARebuildClaimsFreeKeysAndListsSharedOnes(t *testing.T) {
 	}
 	require.Equal(t, other.ID, d.ownerOf("evt_2"))
 	again := sentAgain("evt_1", "sha256:same")
-	persisted, err := d.Writer.Process(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, first.ID, persisted.Owner)
 	require.Zero(t, value[int64](d, `SELECT count(*) FROM rebuild_keys`), "a later rebuild removes what an earlier one planned")

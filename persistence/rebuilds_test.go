@@ -179,7 +179,7 @@ func TestARebuildLeavesAlone(t *testing.T) {
 	for _, r := range []event.Receipt{decided, dead} {
 		db.process(r, parsed(patch("1", `{"n":1}`)))
 	}
-	_, err := db.Writer.Persist(t.Context(), waiting, body, parsed(patch("1", `{"n":1}`)), runOf(waiting))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, waiting, body, parsed(patch("1", `{"n":1}`)), runOf(waiting))
 	require.NoError(t, err)
 	db.exec(`UPDATE dead_letters SET state = 'open', resolved_at = NULL, resolved_run_id = NULL`)
 	db.exec(`INSERT INTO decisions (event_id, decision, by, reason) VALUES ($1, 'discarded', 'ada', 'no')`, decided.ID)
@@ -285,7 +285,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		live.Go(func() error {
 			for i := 0; i < 200 && !stop.Load(); i++ {
 				r := receipt()
-				if _, err := db.Writer.Process(t.Context(), r, body, parsed(patch(fmt.Sprint(i%3), fmt.Sprintf(`{"live%d":%d}`, w, i))), runOf(r)); err != nil {
+				if _, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(patch(fmt.Sprint(i%3), fmt.Sprintf(`{"live%d":%d}`, w, i))), runOf(r)); err != nil {
 					if event.ClassOf(err) != event.ClassTransient {
 						return err
 					}

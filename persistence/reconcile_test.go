@@ -23,7 +23,7 @@ func TestUnfinishedEventsAreFound(t *testing.T) {
 	waiting := []event.Receipt{receipt(), receipt()}
 	db.process(processed, parsed())
 	for _, r := range append(waiting, dead, decided) {
-		_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	db.record(deadLetter(dead))
@@ -67,7 +67,7 @@ func TestAMissingKeyIsClaimed(t *testing.T) {
 	require.NoError(t, db.DeadLetters.ClaimKey(t.Context(), found[0]))
 	again := lost
 	again.ID = receipt().ID
-	persisted, err := db.Writer.Persist(t.Context(), again, body, parsed(), runOf(again))
+	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, again, body, parsed(), runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, lost.ID, persisted.Owner)
 

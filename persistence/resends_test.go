@@ -71,7 +71,7 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 		db.mustProcess(r, parsed())
 	}
 	waiting := receipt()
-	_, err := db.Writer.Persist(ctx, waiting, body, parsed(), runOf(waiting))
+	_, err := db.Writer.Write(ctx, event.RowOnly, waiting, body, parsed(), runOf(waiting))
 	require.NoError(t, err)
 	passed := receipt()
 	db.mustProcess(passed, parsed())

@@ -167,7 +167,7 @@ func TestAPurgeKeepsUnfinishedEvents(t *testing.T) {
 	old := noon.Add(-1000 * time.Hour)
 	stuck, dead, given := receiptAt(old), receiptAt(old), receiptAt(old)
 	for _, r := range []event.Receipt{stuck, dead, given} {
-		_, err := db.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	for _, r := range []event.Receipt{dead, given} {
@@ -227,7 +227,7 @@ func TestLogsAndKeysArePurgedByAge(t *testing.T) {
 	db := open(t)
 	brief := receipt()
 	brief.DedupeWindow = event.Duration(time.Hour)
-	_, err := db.Writer.Persist(t.Context(), brief, body, parsed(), runOf(brief))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, brief, body, parsed(), runOf(brief))
 	require.NoError(t, err)
 	require.Zero(t, db.purge(retention.Keys, noon.Add(59*time.Minute)))
 	require.EqualValues(t, 1, db.purge(retention.Keys, noon.Add(61*time.Minute)))
@@ -289,7 +289,7 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 	db.process(first, parsed(snapshot("1", `{"name":"Ada"}`)))
 	p := parsed(patch("1", `{"iban":"hush-hush"}`), snapshot("9", `{"iban":"hush-hush"}`))
 	p.OccurredAt = noon.Add(time.Minute)
-	_, err := db.Writer.Persist(t.Context(), secret, []byte(`{"iban":"hush-hush"}`), p, runOf(secret))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, secret, []byte(`{"iban":"hush-hush"}`), p, runOf(secret))
 	require.NoError(t, err)
 	require.NoError(t, db.UpsertEntities(t.Context(), secret, p, runOf(secret)))
 	db.process(other, parsed(snapshot("2", `{}`)))
@@ -317,7 +317,7 @@ func TestAnExpungedEventLeavesItsKey(t *testing.T) {
 
 	again := secret
 	again.ID = receipt().ID
-	persisted, err := db.Writer.Persist(t.Context(), again, body, p, runOf(again))
+	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, again, body, p, runOf(again))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{Duplicate: true, Owner: secret.ID}, persisted)
 	audit := value[string](db, `SELECT actor || ' ' || action || ' ' || object FROM audit_log`)
@@ -399,7 +399,7 @@ func TestAnEventStaysWhileItsLastRunCanBeReset(t *testing.T) {
 	}
 	db.ended()
 	db.exec(`UPDATE events SET processed_at = now() WHERE id = $1`, slow.ID)
-	_, err := db.Writer.Process(t.Context(), reset, body, parsed(), anotherRun(reset))
+	_, err := db.Writer.Write(t.Context(), event.WholeEvent, reset, body, parsed(), anotherRun(reset))
 	require.NoError(t, err)
 
 	for _, want := range []int64{1, 0} {

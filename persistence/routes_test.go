@@ -52,7 +52,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	lanes := map[string]func(r event.Receipt){
 		"in a group": func(r event.Receipt) { db.mustProcess(r, p) },
 		"in two steps": func(r event.Receipt) {
-			_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 			require.NoError(t, err)
 			require.Empty(t, db.queued(r), "it is not processed yet")
 			require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
@@ -78,7 +78,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 			db.exec(`DELETE FROM delivery_queue`) // they were delivered
 			db.mustProcess(r, p)
 			require.NoError(t, db.UpsertEntities(t.Context(), r, p, anotherRun(r)))
-			_, err := db.Writer.Process(t.Context(), r, body, parsed(snapshot("2", `{"n":2}`)), anotherRun(r))
+			_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(snapshot("2", `{"n":2}`)), anotherRun(r))
 			require.NoError(t, err)
 			again := sameKey(r, time.Minute)
 			db.mustProcess(again, p)
@@ -95,7 +95,7 @@ func TestEveryLaneMakesDeliveriesOnce(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
 
 	ignored := receipt()
-	_, err := db.Writer.Process(t.Context(), ignored, body, event.Parsed{Type: "thing.changed", OccurredAt: noon, Outcome: event.OutcomeIgnored},
+	_, err := db.Writer.Write(t.Context(), event.WholeEvent, ignored, body, event.Parsed{Type: "thing.changed", OccurredAt: noon, Outcome: event.OutcomeIgnored},
 		runOf(ignored))
 	require.NoError(t, err)
 	require.Empty(t, db.queued(ignored))
@@ -170,7 +170,7 @@ func TestASubscriptionThatChangesUnderAnEvent(t *testing.T) {
 			db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
 			gone := db.subscribe("gone", delivery.Events{})
 			r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-			_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 			require.NoError(t, err)
 			db.mustProcess(receipt(), p) // fills the cache
 			holder := connect(t, db.url)
@@ -206,7 +206,7 @@ func TestAConfirmedChangeCountsFromThenOn(t *testing.T) {
 				default:
 				}
 				r := receipt()
-				if _, err := db.Writer.Process(t.Context(), r, body, parsed(), runOf(r)); err != nil {
+				if _, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r)); err != nil {
 					return err
 				}
 			}
@@ -352,7 +352,7 @@ func TestTenThousandSubscriptions(t *testing.T) {
 				account := 100*worker + n + 1
 				r := receipt()
 				text := fmt.Appendf(nil, `{"account": "a%d"}`, account)
-				if _, err := db.Writer.Process(t.Context(), r, text, parsed(), runOf(r)); err != nil {
+				if _, err := db.Writer.Write(t.Context(), event.WholeEvent, r, text, parsed(), runOf(r)); err != nil {
 					return err
 				}
 				mu.Lock()
@@ -382,7 +382,7 @@ func TestDeliveriesCostNoRoundTrip(t *testing.T) {
 	t.Cleanup(store.Close)
 	once := func() {
 		r := receipt()
-		_, err := store.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
+		_, err := store.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r))
 		require.NoError(t, err)
 	}
 	once() // reads the subscriptions, and prepares the statements

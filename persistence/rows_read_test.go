@@ -133,10 +133,10 @@ func (d *database) steps() []step {
 		}},
 		{"batch", mostRows, func() error { d.batch(runOf(r), nil); return nil }},
 		{"persist and fold", mostRows, func() error { d.process(r, change); return nil }},
-		{"persist a duplicate", mostRows, func() error { return second(d.Writer.Persist(ctx, r, body, change, anotherRun(r))) }},
+		{"persist a duplicate", mostRows, func() error { return second(d.Writer.Write(ctx, event.RowOnly, r, body, change, anotherRun(r))) }},
 		{"persist a copied event", mostRows, func() error { d.process(d.copied(time.Hour), change); return nil }},
 		{"persist an event with a guessed key", mostRows, func() error {
-			return second(d.Writer.Persist(ctx, guess, body, repeats(false, 5), runOf(guess)))
+			return second(d.Writer.Write(ctx, event.RowOnly, guess, body, repeats(false, 5), runOf(guess)))
 		}},
 		{"record a dead letter", mostRows, func() error { d.record(letter); return nil }},
 		{"process a dead letter", mostRows, func() error { d.process(letter.Receipt, change); return nil }},

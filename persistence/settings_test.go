@@ -130,7 +130,7 @@ func TestAnUnsuitableSettingIsNamed(t *testing.T) {
 	refused := func(t *testing.T, store *persistence.Store, name string) {
 		t.Helper()
 		r := receipt()
-		_, err := store.Writer.Persist(t.Context(), r, body, parsed(), runOf(r))
+		_, err := store.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 		require.Equal(t, "unsuitable_setting", event.CodeOf(err), "%s: %v", name, err)
 		require.Equal(t, event.ClassTransient, event.ClassOf(err))
 		require.ErrorContains(t, err, "ALTER ROLE … SET "+name+" = '")
@@ -177,7 +177,7 @@ func TestACanceledWaitIsSeenWithoutWarnings(t *testing.T) {
 	require.NoError(t, d.standby.Stop())
 	for name, do := range map[string]func() error{
 		"event": func() error {
-			_, err := store.Writer.Persist(t.Context(), receipt(), body, parsed(), runOf(receipt()))
+			_, err := store.Writer.Write(t.Context(), event.RowOnly, receipt(), body, parsed(), runOf(receipt()))
 			return err
 		},
 		"inbox": func() error {

@@ -65,7 +65,7 @@ func keyOfPart(r event.Receipt) string {
 func (d *database) runPart(r event.Receipt, body []byte, entity string) {
 	d.t.Helper()
 	for range 2 {
-		persisted, err := d.Writer.Process(d.t.Context(), r, body, parsed(patch(entity, `{"n":1}`)), anotherRun(r))
+		persisted, err := d.Writer.Write(d.t.Context(), event.WholeEvent, r, body, parsed(patch(entity, `{"n":1}`)), anotherRun(r))
 		if held, ok := errors.AsType[*event.Error](err); ok && held.Class == event.ClassConflict {
 			err = d.DeadLetters.RecordDeadLetter(d.t.Context(), event.DeadLetter{
 				Receipt: r, Body: body, Run: anotherRun(r),
@@ -109,7 +109,7 @@ func TestASplitReplacesTheWholeEvent(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	whole := receipt()
-	_, err := d.Writer.Persist(t.Context(), whole, body, parsed(), runOf(whole))
+	_, err := d.Writer.Write(t.Context(), event.RowOnly, whole, body, parsed(), runOf(whole))
 	require.NoError(t, err)
 	d.fail(whole, event.Rejectf("missing_items", "no items"), "run-1")
 	parts := partsOf(whole, "evt_1", "evt_2", "evt_3")
@@ -127,11 +127,11 @@ func TestASplitReplacesTheWholeEvent(t *testing.T) {
 
 	again := d.split2(whole, parts)
 	require.Equal(t, decision.ReplacedBy, again.ReplacedBy)
-	_, err = d.Writer.Process(t.Context(), whole, body, parsed(snapshot("1", `{}`)), anotherRun(whole))
+	_, err = d.Writer.Write(t.Context(), event.WholeEvent, whole, body, parsed(snapshot("1", `{}`)), anotherRun(whole))
 	require.ErrorAs(t, err, new(*event.DecisionError))
 	redelivered := receipt()
 	redelivered.Key = whole.Key
-	persisted, err := d.Writer.Process(t.Context(), redelivered, body, parsed(), runOf(redelivered))
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, redelivered, body, parsed(), runOf(redelivered))
 	require.NoError(t, err)
 	require.Equal(t, whole.ID, persisted.Owner)
 
@@ -170,7 +170,7 @@ func (d *database) split2(whole event.Receipt, parts []event.Received) event.Dec
 	_, ok, err := d.Inbox.Split(d.t.Context(), whole, anotherRun(whole), parts)
 	require.NoError(d.t, err)
 	require.False(d.t, ok)
-	_, err = d.Writer.Persist(d.t.Context(), whole, body, parsed(), anotherRun(whole))
+	_, err = d.Writer.Write(d.t.Context(), event.RowOnly, whole, body, parsed(), anotherRun(whole))
 	decision, ok := errors.AsType[*event.DecisionError](err)
 	require.True(d.t, ok, err)
 	return decision.Decision
@@ -219,7 +219,7 @@ func TestAPartMayHaveTheKeyOfItsEvent(t *testing.T) {
 	require.Equal(t, parts[0].ID, d.ownerOf("evt_1"))
 	require.Len(t, d.drainInto(event.LaneOverflow), 2)
 	require.EqualValues(t, 2, d.processedEvents())
-	persisted, err := d.Writer.Process(t.Context(), sentAgain("evt_1", "sha256:evt_1"), body, parsed(), event.Run{WorkflowID: "w", RunID: "r"})
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, sentAgain("evt_1", "sha256:evt_1"), body, parsed(), event.Run{WorkflowID: "w", RunID: "r"})
 	require.NoError(t, err)
 	require.Equal(t, parts[0].ID, persisted.Owner)
 }
@@ -342,7 +342,7 @@ func TestAnyOrderOfASplitLeavesOneEffectAPart(t *testing.T) {
 					return
 				}
 				require.NoError(t, err)
-				persisted, err := d.Writer.Persist(t.Context(), r, body, parsed(), anotherRun(r))
+				persisted, err := d.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), anotherRun(r))
 				if errors.As(err, new(*event.DecisionError)) {
 					return
 				}
@@ -444,13 +444,13 @@ func TestAPartThatWasKeptAsAConflictIsOneEvent(t *testing.T) {
 		d.fail(whole, event.Rejectf("x", "x"), "run-1")
 		again := sentAgain("evt_1", "sha256:evt_1").WithConflictKey(whole.ID)
 		p := parsed(patch("evt_1", `{"n":1}`))
-		_, err := d.Writer.Process(t.Context(), again, body, p, runOf(again))
+		_, err := d.Writer.Write(t.Context(), event.WholeEvent, again, body, p, runOf(again))
 		held, ok := errors.AsType[*event.Error](err)
 		require.True(t, ok && held.Code == event.CodeKeyConflict, err)
 		d.fail(again, held, "run-2")
 		if accepts {
 			d.take(d.deadLetterOf(again).ID)
-			_, err = d.Writer.Process(t.Context(), again, body, p, anotherRun(again))
+			_, err = d.Writer.Write(t.Context(), event.WholeEvent, again, body, p, anotherRun(again))
 			require.NoError(t, err)
 		}
 		parts := partsOf(whole, "evt_1", "evt_2")

@@ -105,11 +105,11 @@ func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 	d := openReplicated(t)
 	steps := map[string]func(context.Context, event.Receipt) error{
 		"process": func(ctx context.Context, r event.Receipt) error {
-			_, err := d.Writer.Process(ctx, r, body, parsed(), runOf(r))
+			_, err := d.Writer.Write(ctx, event.WholeEvent, r, body, parsed(), runOf(r))
 			return err
 		},
 		"persist": func(ctx context.Context, r event.Receipt) error {
-			_, err := d.Writer.Persist(ctx, r, body, parsed(), runOf(r))
+			_, err := d.Writer.Write(ctx, event.RowOnly, r, body, parsed(), runOf(r))
 			return err
 		},
 		"record dead letter": func(ctx context.Context, r event.Receipt) error {
@@ -134,7 +134,10 @@ func TestADecisionIsOnTheStandby(t *testing.T) {
 	require.NoError(t, d.standby.Stop())
 	d.isVisible(func(ctx context.Context) error { return d.DeadLetters.DiscardDeadLetter(ctx, id, ada) })
 	for _, step := range []func() error{
-		func() error { _, err := d.Writer.Persist(t.Context(), r, body, parsed(), runOf(r)); return err },
+		func() error {
+			_, err := d.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
+			return err
+		},
 		func() error { return d.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) },
 	} {
 		ended := d.waits(step)
@@ -184,7 +187,7 @@ func TestACanceledCommitWaitFails(t *testing.T) {
 	require.NoError(t, d.standby.Stop())
 	for name, do := range map[string]func() error{
 		"transaction": func() error {
-			_, err := d.Writer.Persist(t.Context(), receipt(), body, parsed(), runOf(receipt()))
+			_, err := d.Writer.Write(t.Context(), event.RowOnly, receipt(), body, parsed(), runOf(receipt()))
 			return err
 		},
 		"batch": func() error { r := receipt(); return d.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) },
@@ -228,7 +231,7 @@ func TestAFailoverChangesWhatASubscriptionIs(t *testing.T) {
 	kept := d.another().subscribe("kept", delivery.Events{Types: []string{"thing.*"}})
 	r = receipt()
 	require.Eventually(t, func() bool { // its connections have broken
-		_, err := d.Writer.Process(t.Context(), r, body, parsed(), runOf(r))
+		_, err := d.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r))
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
 	require.Contains(t, d.queued(r), kept.ID)

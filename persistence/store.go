@@ -8,6 +8,7 @@ import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/duplicates"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/errorlog"
@@ -59,6 +60,7 @@ type Store struct {
 	Audit         *audit.Store
 	Changes       *changes.Store
 	DeadLetters   *deadletters.Store
+	Decisions     *decisions.Store
 	Duplicates    *duplicates.Store
 	Entities      *entities.Store
 	Errors        *errorlog.Store
@@ -91,15 +93,16 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	e := entities.New(db, folding)
 	o := outbox.New(db)
 	to := subscriptions.New(db, o, subscriptions.Config{Sealer: cfg.Sealer, Secrets: cfg.Secrets, Reserved: cfg.Reserved})
+	d := decisions.New(db, e)
 	w := writer.New(db, e, to, writing)
 	return &Store{
-		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, w),
-		Duplicates: duplicates.New(db), Entities: e,
-		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db, w),
+		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, d),
+		Decisions: d, Duplicates: duplicates.New(db), Entities: e,
+		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db, d),
 		Outbox: o,
 		Rates:  rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w), Recoveries: recoveries.New(db),
 		Replays: deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
-		Upkeep: upkeep.New(db, w, e), Writer: w,
+		Upkeep: upkeep.New(db, d, e), Writer: w,
 	}, nil
 }
 

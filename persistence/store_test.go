@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/persistence"
 )
 
@@ -46,8 +47,14 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 	process := func(occurred time.Time) (persist, upsert int64) {
 		r, p := receipt(), parsed(patch("a", `{"n":1}`), snapshot("b", `{"n":2}`))
 		p.OccurredAt = occurred
-		persist = trips(func() error { _, err := store.Writer.Persist(t.Context(), r, body, p, runOf(r)); return err })
-		upsert = trips(func() error { _, err := store.Writer.UpsertEntities(t.Context(), r, p, runOf(r)); return err })
+		persist = trips(func() error {
+			_, err := store.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
+			return err
+		})
+		upsert = trips(func() error {
+			_, err := store.Writer.Write(t.Context(), event.EntitiesOnly, r, nil, p, runOf(r))
+			return err
+		})
 		return persist, upsert
 	}
 	process(noon)                   // prepares the statements
@@ -59,7 +66,7 @@ func TestRoundTripsOfAnEvent(t *testing.T) {
 		r := receipt()
 		p := parsed(patch("a", `{"n":1}`), snapshot("b", `{"n":2}`))
 		p.OccurredAt = time.Now()
-		_, err := store.Writer.Process(t.Context(), r, body, p, runOf(r))
+		_, err := store.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 		return err
 	}
 	require.NoError(t, once()) // prepares the statements

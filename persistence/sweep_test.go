@@ -19,7 +19,7 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 	db.process(purged, parsed())
 	db.process(held, parsed())
 	db.exec(`DELETE FROM events WHERE id = ANY ($1)`, []string{purged.ID, held.ID})
-	_, err := db.Writer.Persist(t.Context(), stored, body, parsed(), runOf(stored))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, stored, body, parsed(), runOf(stored))
 	require.NoError(t, err)
 	db.record(deadLetter(dead))
 	died := db.deadLetterOf(dead).LastFailed

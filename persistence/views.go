@@ -3,25 +3,25 @@ package persistence
 import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/inbox"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/read"
 	"holdfast/persistence/subscriptions"
 	"holdfast/persistence/upkeep"
-	"holdfast/persistence/writer"
 )
 
 type (
 	auditStore         = audit.Store
 	deadLetterStore    = deadletters.Store
+	decisionStore      = decisions.Store
 	entityStore        = entities.Store
 	inboxStore         = inbox.Store
 	outboxStore        = outbox.Store
 	readStore          = read.Store
 	subscriptionsStore = subscriptions.Store
 	upkeepStore        = upkeep.Store
-	writerStore        = writer.Store
 )
 
 // Views join stores for consumers that need several as one.
@@ -44,7 +44,7 @@ type (
 	// EventView finds an event wherever it is: stored, in the inbox, dead, dropped or removed.
 	EventView struct {
 		*readStore
-		*writerStore
+		*decisionStore
 		*inboxStore
 		*upkeepStore
 		*deadLetterStore
@@ -65,9 +65,9 @@ func (s *Store) TrialView() TrialView { return TrialView{s.Subscriptions, s.Audi
 // ReplayView joins DeadLetters and Outbox.
 func (s *Store) ReplayView() ReplayView { return ReplayView{s.DeadLetters, s.Outbox} }
 
-// EventView joins Read, Writer, Inbox, Upkeep and DeadLetters.
+// EventView joins Read, Decisions, Inbox, Upkeep and DeadLetters.
 func (s *Store) EventView() EventView {
-	return EventView{s.Read, s.Writer, s.Inbox, s.Upkeep, s.DeadLetters}
+	return EventView{s.Read, s.Decisions, s.Inbox, s.Upkeep, s.DeadLetters}
 }
 
 // EntityView joins Read and Entities.

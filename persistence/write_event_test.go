@@ -12,11 +12,13 @@ import (
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/persistence"
+	"holdfast/persistence/entities"
+	"holdfast/persistence/writer"
 )
 
 func (d *database) mustProcess(r event.Receipt, p event.Parsed) event.Persisted {
 	d.t.Helper()
-	persisted, err := d.Writer.Process(d.t.Context(), r, body, p, runOf(r))
+	persisted, err := d.Writer.Write(d.t.Context(), event.WholeEvent, r, body, p, runOf(r))
 	require.NoError(d.t, err)
 	persisted.Entities = nil // TestProcessNamesEntities
 	return persisted
@@ -28,7 +30,7 @@ func TestProcessNamesEntities(t *testing.T) {
 	db := open(t)
 	said := func(changes ...event.Change) []string {
 		r := receipt()
-		persisted, err := db.Writer.Process(t.Context(), r, body, parsed(changes...), runOf(r))
+		persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(changes...), runOf(r))
 		require.NoError(t, err)
 		require.True(t, persisted.Processed)
 		return persisted.Entities
@@ -42,7 +44,7 @@ func TestProcessNamesEntities(t *testing.T) {
 		said(patch("3", `{}`), patch("4", `{}`), patch("5", `{}`), patch("6", `{}`), patch("7", `{}`)))
 
 	r := receipt()
-	persisted, err := db.Writer.Persist(t.Context(), r, body, parsed(snapshot("8", `{}`)), runOf(r))
+	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(snapshot("8", `{}`)), runOf(r))
 	require.NoError(t, err)
 	require.Equal(t, event.Persisted{}, persisted, "the upsert step has yet to come")
 }
@@ -69,7 +71,7 @@ func TestProcessKnowsHowAnEventStands(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
 
 	stored := receipt()
-	_, err = db.Writer.Persist(t.Context(), stored, body, p, runOf(stored))
+	_, err = db.Writer.Write(t.Context(), event.RowOnly, stored, body, p, runOf(stored))
 	require.NoError(t, err)
 	require.Equal(t, event.StatusPersisted, db.status(stored.ID))
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(stored, p))
@@ -130,10 +132,10 @@ func TestProcessWaitsShortly(t *testing.T) {
 	require.NoError(t, err)
 
 	r := receipt()
-	_, err = db.Writer.Process(t.Context(), r, body, p, runOf(r))
+	_, err = db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 	require.Equal(t, event.ClassTransient, event.ClassOf(err))
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM events`))
-	_, err = db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 }
 
@@ -156,7 +158,7 @@ func TestAGroupedWriteWaitsBriefly(t *testing.T) {
 				id = "held"
 			}
 			r := receipt()
-			_, err := db.Writer.Process(t.Context(), r, body, parsed(snapshot(id, `{"n":2}`)), runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(snapshot(id, `{"n":2}`)), runOf(r))
 			if i == 20 {
 				require.Equal(t, event.ClassTransient, event.ClassOf(err))
 				return nil
@@ -180,7 +182,7 @@ func TestOneThatIsRefusedLeavesItsCompany(t *testing.T) {
 				p.OccurredAt = time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC) // beyond timestamptz
 			}
 			r := receipt()
-			_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
+			_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 			if i == 20 {
 				require.Error(t, err)
 				return nil
@@ -199,7 +201,7 @@ func TestTheSameEventFiftyTimesAtOnceIsProcessedOnce(t *testing.T) {
 	var group errgroup.Group
 	for range 50 {
 		group.Go(func() error {
-			persisted, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
+			persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 			persisted.Entities = nil
 			require.Equal(t, event.Persisted{Processed: true}, persisted)
 			return err
@@ -229,10 +231,10 @@ func TestProcessFoldsUnderConcurrency(t *testing.T) {
 		ref := thing(id)
 		all[ref] = append(all[ref], event.OrderedChange{Order: event.OrderOf(r, p, change), Change: change})
 		group.Go(func() error {
-			if _, err := db.Writer.Process(t.Context(), r, body, p, runOf(r)); err == nil {
+			if _, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r)); err == nil {
 				return nil
 			}
-			if _, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r)); err != nil {
+			if _, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r)); err != nil {
 				return err
 			}
 			return db.UpsertEntities(t.Context(), r, p, runOf(r))
@@ -247,4 +249,18 @@ func TestProcessFoldsUnderConcurrency(t *testing.T) {
 		require.JSONEq(t, string(want.State), string(got.State))
 		require.Zero(t, want.Last.Compare(got.Last))
 	}
+}
+
+// An event that needs several transactions gets its row in the first step, and its entities in the next one.
+func TestAnEventThatCannotBeWrittenAtOnceGetsItsRow(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.writeAs(entities.Config{}, writer.Config{PageSize: 1})
+	r, p := receipt(), parsed(snapshot("1", `{"n":1}`), snapshot("2", `{"n":2}`))
+	persisted, err := db.Writer.Write(t.Context(), event.WholeOrRow, r, body, p, runOf(r))
+	require.NoError(t, err)
+	require.Equal(t, event.Persisted{}, persisted)
+	require.Equal(t, event.StatusPersisted, db.status(r.ID))
+	require.NoError(t, db.UpsertEntities(t.Context(), r, p, runOf(r)))
+	require.Equal(t, event.StatusProcessed, db.status(r.ID))
 }

@@ -42,7 +42,7 @@ func TestLostRacesDoNotCountAgainstTheEvent(t *testing.T) {
 		require.NoError(t, err)
 		makers = append(makers, maker)
 	}
-	_, err := db.Writer.Persist(t.Context(), r, body, parsed(changes...), runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(changes...), runOf(r))
 	require.NoError(t, err)
 	failed := make(chan error, 1)
 	go func() { failed <- db.UpsertEntities(t.Context(), r, parsed(changes...), runOf(r)) }()
@@ -62,7 +62,7 @@ func TestAnImportedKeyMakesNoRow(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r, p := receipt(), parsed(snapshot("1", `{"n":1}`))
-	_, err := db.Writer.Persist(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 	db.exec(`DELETE FROM events`)
 	require.Equal(t, "not_persisted", event.CodeOf(db.UpsertEntities(t.Context(), r, p, runOf(r))))
@@ -78,7 +78,7 @@ func TestAnIDInAnotherFormIsTheSameEvent(t *testing.T) {
 	r.ID = r.ID[0:8] + r.ID[9:13] + r.ID[14:18] + r.ID[19:23] + r.ID[24:]
 	require.Equal(t, event.Persisted{Processed: true}, db.mustProcess(r, p))
 	r.ID = "no UUID"
-	_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
+	_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 }
 
@@ -105,7 +105,7 @@ func TestAPanicCostsAnEventAndNotTheProcess(t *testing.T) {
 	db.mustProcess(receipt(), p) // the first one reads the subscriptions
 	for range 3 {                // and it keeps no connection
 		tracer.armed.Store(true)
-		_, err := db.Writer.Process(t.Context(), r, body, p, runOf(r))
+		_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r))
 		require.Equal(t, "panic", event.CodeOf(err))
 		tracer.armed.Store(true)
 		_, err = db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, receipt(), body, false)
@@ -126,7 +126,7 @@ func TestNoWriteQueuesForALock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r := receipt()
-	_, err := db.Writer.Process(ctx, r, body, parsed(snapshot("held", `{"n":2}`)), runOf(r))
+	_, err := db.Writer.Write(ctx, event.WholeEvent, r, body, parsed(snapshot("held", `{"n":2}`)), runOf(r))
 	require.Equal(t, "lock_not_available", event.CodeOf(err))
 }
 

@@ -166,11 +166,11 @@ func (s *eventSource) send(db *database, group []incoming) {
 		all.Go(func() error {
 			r, p := a.receipt, a.parsed
 			if way == 1 {
-				if _, err := db.Writer.Process(ctx, r, a.body, p, runOf(r)); err == nil {
+				if _, err := db.Writer.Write(ctx, event.WholeEvent, r, a.body, p, runOf(r)); err == nil {
 					return nil
 				}
 			}
-			persisted, err := db.Writer.Persist(ctx, r, a.body, p, runOf(r))
+			persisted, err := db.Writer.Write(ctx, event.RowOnly, r, a.body, p, runOf(r))
 			if err != nil || persisted.Duplicate || p.Outcome == event.OutcomeIgnored {
 				return err
 			}

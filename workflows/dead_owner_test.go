@@ -27,18 +27,20 @@ type ownedStore struct {
 	asked           []string        // event IDs
 }
 
-func (s *ownedStore) Persist(_ context.Context, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run) (event.Persisted, error) {
-	s.asked = append(s.asked, r.ID)
-	if r.ID != s.owner {
+func (s *ownedStore) Write(
+	_ context.Context, scope event.Scope, r event.Receipt, _ []byte, _ event.Parsed, _ event.Run,
+) (event.Persisted, error) {
+	switch {
+	case scope == event.EntitiesOnly:
+		s.upserts++
+		s.resolved = r.ID
+		return event.Persisted{}, next(s.upsert, s.upserts-1)
+	case r.ID != s.owner:
+		s.asked = append(s.asked, r.ID)
 		return event.Persisted{Duplicate: true, Owner: s.owner, OwnerWaits: true, Conflict: s.conflict}, nil
 	}
+	s.asked = append(s.asked, r.ID)
 	return event.Persisted{}, nil
-}
-
-func (s *ownedStore) UpsertEntities(_ context.Context, r event.Receipt, _ event.Parsed, _ event.Run) (int, error) {
-	s.upserts++
-	s.resolved = r.ID
-	return 0, next(s.upsert, s.upserts-1)
 }
 
 // rescue runs the workflow over the redelivery of a Stripe event that has died and owns the key.
@@ -52,7 +54,6 @@ func rescue(t *testing.T, store *ownedStore, arrange ...func(*testsuite.TestWork
 // stores are what an event's steps write to.
 type stores interface {
 	activities.EventStore
-	activities.EntityStore
 	activities.DeadLetterStore
 }
 
@@ -68,7 +69,7 @@ func rescueWith(t *testing.T, dir string, store stores, arrange ...func(*testsui
 	env = suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	workflows.Register(env)
-	env.RegisterActivity(&activities.Activities{Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store})
+	env.RegisterActivity(&activities.Activities{Catalogue: catalogue, Events: store, DeadLetters: store})
 	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) { memo, _ = args.Get(0).(map[string]any) }).Return(nil).Maybe()
 	for _, f := range arrange {
 		f(env)

@@ -69,25 +69,15 @@ type faulty struct {
 	told  []string
 }
 
-func (f *faulty) Persist(
-	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
+func (f *faulty) Write(
+	ctx context.Context, scope event.Scope, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
-	return faultyCall(ctx, f, "persist", func(ctx context.Context) (event.Persisted, error) {
-		return f.Writer.Persist(ctx, r, body, p, run)
-	})
-}
-
-func (f *faulty) Process(
-	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
-) (event.Persisted, error) {
-	return faultyCall(ctx, f, "process", func(ctx context.Context) (event.Persisted, error) {
-		return f.Writer.Process(ctx, r, body, p, run)
-	})
-}
-
-func (f *faulty) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) (int, error) {
-	return faultyCall(ctx, f, "upsert", func(ctx context.Context) (int, error) {
-		return f.Writer.UpsertEntities(ctx, r, p, run)
+	what := "persist"
+	if scope == event.EntitiesOnly {
+		what = "upsert"
+	}
+	return faultyCall(ctx, f, what, func(ctx context.Context) (event.Persisted, error) {
+		return f.Writer.Write(ctx, scope, r, body, p, run)
 	})
 }
 
@@ -256,7 +246,7 @@ func (s *schedule) run(r event.Receipt, body string) {
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{classify}})
 	env.SetTestTimeout(time.Minute)
 	workflows.Register(env)
-	env.RegisterActivity(&activities.Activities{Catalogue: s.catalogue, Events: s.store, Entities: s.store, DeadLetters: s.store})
+	env.RegisterActivity(&activities.Activities{Catalogue: s.catalogue, Events: s.store, DeadLetters: s.store})
 	env.ExecuteWorkflow(workflows.TypeProcessEvent, r, raw(body))
 	require.True(s.t, env.IsWorkflowCompleted(), s.told())
 	if err := env.GetWorkflowError(); err != nil {

@@ -49,11 +49,13 @@ type parsedStore struct {
 	parsed event.Parsed
 }
 
-func (s *parsedStore) Persist(
-	ctx context.Context, r event.Receipt, body []byte, p event.Parsed, run event.Run,
+func (s *parsedStore) Write(
+	ctx context.Context, scope event.Scope, r event.Receipt, body []byte, p event.Parsed, run event.Run,
 ) (event.Persisted, error) {
-	s.parsed = p
-	return s.scriptedStore.Persist(ctx, r, body, p, run)
+	if scope != event.EntitiesOnly {
+		s.parsed = p
+	}
+	return s.scriptedStore.Write(ctx, scope, r, body, p, run)
 }
 
 // A thin event is fetched once before it is stored. What the provider asks to wait for isn't counted, its failures are, and a
@@ -93,7 +95,7 @@ func TestAThinEventIsFetched(t *testing.T) {
 			store.now, api.now = env.Now, env.Now
 			workflows.Register(env)
 			env.RegisterActivity(&activities.Activities{
-				Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store, States: api, Fetcher: api,
+				Catalogue: catalogue, Events: store, DeadLetters: store, States: api, Fetcher: api,
 			})
 			env.ExecuteWorkflow(workflows.TypeProcessEvent, receipt(), raw(meterFailed))
 
@@ -141,7 +143,7 @@ func TestStatesNamedByAStateAreFetched(t *testing.T) {
 	store.now, api.now = env.Now, env.Now
 	workflows.Register(env)
 	env.RegisterActivity(&activities.Activities{
-		Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store, States: api, Fetcher: api,
+		Catalogue: catalogue, Events: store, DeadLetters: store, States: api, Fetcher: api,
 	})
 	r := receipt()
 	r.Provider, r.Root = "gocardless", []byte(`{}`)

@@ -55,27 +55,20 @@ func next(script []error, invocation int) error {
 	return script[invocation]
 }
 
-// Process leaves it to the two steps, unless the script says otherwise.
-func (s *scriptedStore) Process(context.Context, event.Receipt, []byte, event.Parsed, event.Run) (event.Persisted, error) {
-	if !s.first.Processed {
-		return s.first, errObstacle
-	}
-	return s.first, nil
-}
-
-var errObstacle = errors.New("something stands in the way")
-
-func (s *scriptedStore) Persist(
-	context.Context, event.Receipt, []byte, event.Parsed, event.Run,
+// Write leaves the entities to the second step, unless the script says otherwise.
+func (s *scriptedStore) Write(
+	_ context.Context, scope event.Scope, _ event.Receipt, _ []byte, _ event.Parsed, _ event.Run,
 ) (event.Persisted, error) {
+	switch {
+	case scope == event.EntitiesOnly:
+		s.upserts++
+		s.at = append(s.at, s.now())
+		return event.Persisted{}, next(s.upsert, s.upserts-1)
+	case s.first.Processed:
+		return s.first, nil
+	}
 	s.persists++
 	return s.persisted, next(s.persist, s.persists-1)
-}
-
-func (s *scriptedStore) UpsertEntities(context.Context, event.Receipt, event.Parsed, event.Run) (int, error) {
-	s.upserts++
-	s.at = append(s.at, s.now())
-	return 0, next(s.upsert, s.upserts-1)
 }
 
 func (s *scriptedStore) RecordDeadLetter(_ context.Context, d event.DeadLetter) error {
@@ -117,7 +110,7 @@ func process(t *testing.T, store *scriptedStore, body string, want outcome, arra
 	store.now = env.Now
 	workflows.Register(env)
 	env.RegisterActivity(&activities.Activities{
-		Catalogue: catalogue, Events: store, Entities: store, DeadLetters: store, Inputs: &inputs{body: body, away: 3},
+		Catalogue: catalogue, Events: store, DeadLetters: store, Inputs: &inputs{body: body, away: 3},
 	})
 	for _, f := range arrange {
 		f(env)

@@ -23,7 +23,7 @@ type leftOut struct {
 
 const (
 	startFile     = "workflows/runs/start.go"
-	writeFile     = "persistence/writer/write_event.go"
+	writeFile     = "persistence/writer/store.go"
 	keepOneMetric = `metric.WithView(func(i metric.Instrument) (metric.Stream, bool) {
 			if i.Name == "holdfast_event_duration" { // the benchmark counts by it
 				return latencies()(i)
@@ -65,14 +65,12 @@ var ablations = []leftOut{
 		without("internal/process/workers.go", "workflowTasks = 300", "workflowTasks = 100"),
 	}},
 	{name: "change feed", edits: []program.Edit{
-		without("persistence/writer/write.go", "changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))",
+		without("persistence/writer/transaction.go", "changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))",
 			"_, _, _ = changes.Queue, slices.Concat(t.removed, folded), eventChanges"),
 	}},
 	{name: "one transaction for persist and upsert", edits: []program.Edit{
-		without(writeFile, "newLive(r, body, p, run, wholeEvent)", "newLive(r, body, p, run, rowOnly)"),
-		without(writeFile, "\tif err == nil {\n\t\terr = s.routeFirst(ctx, w)\n\t}\n\tif err == nil {\n\t\tif w.isLarge()",
-			"\tif err == nil {\n\t\tif w.isLarge()"),
-		without(writeFile, "withoutEffect, err = s.writeAlone(ctx, w)", "err = s.group.write(ctx, w)"),
+		without("activities/persist_event.go", "event.WholeOrRow", "event.RowOnly"),
+		without(writeFile, "if scope == event.WholeEvent {", "if scope >= event.WholeEvent {"),
 	}},
 	{name: "the upsert as a step", edits: []program.Edit{
 		without("workflows/process_event.go", "len(persisted.Entities) == 0", "len(persisted.Entities) >= 0"),

@@ -90,11 +90,11 @@ func (p *patches) ripen(ctx context.Context) error {
 		return err
 	}
 	r, parsed, run := p.next()
-	if _, err := p.store.Writer.Persist(ctx, r, []byte(`{}`), parsed, run); err != nil {
+	if _, err := p.store.Writer.Write(ctx, event.RowOnly, r, []byte(`{}`), parsed, run); err != nil {
 		return err
 	}
 	p.n++
-	_, err := p.store.Writer.UpsertEntities(ctx, r, parsed, run)
+	_, err := p.store.Writer.Write(ctx, event.EntitiesOnly, r, nil, parsed, run)
 	return err
 }
 
@@ -139,7 +139,7 @@ func (p *patches) next() (event.Receipt, event.Parsed, event.Run) {
 
 func (p *patches) write(ctx context.Context) error {
 	r, parsed, run := p.next()
-	stored, err := p.store.Writer.Process(ctx, r, []byte(`{}`), parsed, run)
+	stored, err := p.store.Writer.Write(ctx, event.WholeEvent, r, []byte(`{}`), parsed, run)
 	if err == nil && !stored.Processed {
 		err = fmt.Errorf("change %d was not stored", p.n)
 	}

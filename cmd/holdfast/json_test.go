@@ -59,7 +59,7 @@ func install(t *testing.T) (in installed) {
 		Type: "customer.updated", OccurredAt: in.processed.ReceivedAt, Outcome: event.OutcomeProcessed,
 		Changes: []event.Change{{Kind: "customer", ExternalID: "cus_1", Op: event.OpSnapshot, State: json.RawMessage(`{"name":"Ada"}`)}},
 	}
-	_, err = store.Writer.Process(ctx, in.processed, []byte(`{"id":"evt_1"}`), parsed, run)
+	_, err = store.Writer.Write(ctx, event.WholeEvent, in.processed, []byte(`{"id":"evt_1"}`), parsed, run)
 	require.NoError(t, err)
 	require.NoError(t, store.DeadLetters.RecordDeadLetter(ctx, event.DeadLetter{
 		Receipt: in.dead, Body: []byte("{"), Run: event.Run{WorkflowID: "stripe:evt_2", RunID: uuid.NewString()},

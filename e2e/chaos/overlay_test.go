@@ -75,12 +75,12 @@ func perilous(name, library, what string, odds int) *variant {
 	v := &variant{name: name}
 	for _, step := range []struct{ file, old, new string }{
 		{
-			"persist_event.go", "	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))\n",
-			"PERIL	persisted, err := a.Events.Process(ctx, r, body, p, currentRun(ctx))\nPERIL",
+			"persist_event.go", "	persisted, err := a.store(ctx, r, body, p)\n",
+			"PERIL	persisted, err := a.store(ctx, r, body, p)\nPERIL",
 		},
 		{
-			"upsert_entities.go", "	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\n",
-			"PERIL	withoutEffect, err := a.Entities.UpsertEntities(ctx, r, p, currentRun(ctx))\nPERIL",
+			"upsert_entities.go", "	upserted, err := a.Events.Write(ctx, event.EntitiesOnly, r, nil, p, currentRun(ctx))\n",
+			"PERIL	upserted, err := a.Events.Write(ctx, event.EntitiesOnly, r, nil, p, currentRun(ctx))\nPERIL",
 		},
 		{
 			"record_dead_letter.go", "	err = a.DeadLetters.RecordDeadLetter(ctx, d)\n	if duplicate",

@@ -43,7 +43,7 @@ var plantedBugs = []struct {
 		New:  "signingSecrets(t), j.ID()+delivery.IDOf(\"\", j.Attempts), s.now())",
 	}}},
 	{"an event of a batch dropped", []program.Edit{{
-		File: "persistence/writer/write_group.go",
+		File: "persistence/writer/group.go",
 		Old:  "	return g.store.writeTogether(ctx, ws, groupTimeouts, g.store.foldFor)\n",
 		New: `	if len(ws) > 2 {
 		ws[0].Written = event.Written{Outcome: event.OutcomeProcessed}
@@ -53,7 +53,7 @@ var plantedBugs = []struct {
 `,
 	}}},
 	{"an event's effect reported again when it runs again", []program.Edit{{
-		File: "persistence/writer/write_changes.go",
+		File: "persistence/writer/changes.go",
 		Old:  "w.imported != \"\" || w.found.status == event.StatusProcessed:",
 		New:  "w.imported != \"\":",
 	}}},

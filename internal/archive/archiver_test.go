@@ -49,7 +49,7 @@ func TestPurgedEventsAreRestored(t *testing.T) {
 			}
 			parsed, err := parse(receipts[5], bodyOf(5))
 			require.NoError(t, err)
-			_, err = old.Writer.Persist(t.Context(), receipts[5], bodyOf(5), parsed, runOf(receipts[5]))
+			_, err = old.Writer.Write(t.Context(), event.RowOnly, receipts[5], bodyOf(5), parsed, runOf(receipts[5]))
 			require.NoError(t, err)
 			for n, body := range map[int][]byte{5: bodyOf(5), 6: {0xff, 0, '{'}} {
 				letter := died(t, old, receipts[n], body)
@@ -80,7 +80,7 @@ func TestPurgedEventsAreRestored(t *testing.T) {
 			require.Equal(t, operation.ImportCounts{operation.ImportEvent: {There: 6}, operation.ImportDeadLetter: {There: 3}}, counts)
 			again := receiptAt(99)
 			again.Key = receipts[0].Key
-			persisted, err := fresh.Writer.Process(t.Context(), again, bodyOf(0), parsed, runOf(again))
+			persisted, err := fresh.Writer.Write(t.Context(), event.WholeEvent, again, bodyOf(0), parsed, runOf(again))
 			require.NoError(t, err)
 			require.True(t, persisted.Duplicate)
 			require.Equal(t, receipts[0].ID, persisted.Owner)
@@ -186,7 +186,7 @@ func TestNothingIsRemovedThatIsNotArchived(t *testing.T) {
 		parsed, err := parse(changed, bodyOf(3))
 		require.NoError(t, err)
 		parsed.Type = "customer.corrected"
-		_, err = store.Writer.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		_, err = store.Writer.Write(t.Context(), event.EntitiesOnly, changed, nil, parsed, runOf(changed))
 		return err
 	}}
 	removed, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())

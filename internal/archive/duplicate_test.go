@@ -30,7 +30,7 @@ func TestADuplicateComesBackWithTheEventItRepeats(t *testing.T) {
 			corrected, err := parse(dead, bodyOf(0))
 			require.NoError(t, err)
 			corrected.Identity = &event.Identity{Key: owner.Key, KeyFrom: event.KeyFromEvent}
-			persisted, err := old.Writer.Process(t.Context(), dead, bodyOf(0), corrected, runOf(dead))
+			persisted, err := old.Writer.Write(t.Context(), event.WholeEvent, dead, bodyOf(0), corrected, runOf(dead))
 			require.NoError(t, err)
 			require.Equal(t, owner.ID, persisted.Owner)
 			letter := letterOf(t, old, dead)
@@ -50,7 +50,7 @@ func TestADuplicateComesBackWithTheEventItRepeats(t *testing.T) {
 
 			again := receiptAt(2)
 			again.Key = dead.Key
-			persisted, err = fresh.Writer.Process(t.Context(), again, bodyOf(0), event.Parsed{}, runOf(again))
+			persisted, err = fresh.Writer.Write(t.Context(), event.WholeEvent, again, bodyOf(0), event.Parsed{}, runOf(again))
 			require.NoError(t, err)
 			require.Equal(t, owner.ID, persisted.Owner)
 		})

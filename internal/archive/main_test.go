@@ -145,7 +145,7 @@ func process(t *testing.T, store *persistence.Store, r event.Receipt, body []byt
 	t.Helper()
 	parsed, err := parse(r, body)
 	require.NoError(t, err)
-	persisted, err := store.Writer.Process(t.Context(), r, body, parsed, runOf(r))
+	persisted, err := store.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed, runOf(r))
 	require.NoError(t, err)
 	require.True(t, persisted.Processed)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/event/retention"
 	"holdfast/internal/archive"
 	"holdfast/persistence"
@@ -47,7 +48,7 @@ func TestAFileIsDueUntilItsRowsAreRemoved(t *testing.T) {
 		parsed, err := parse(changed, bodyOf(2))
 		require.NoError(t, err)
 		parsed.Type = "customer.corrected"
-		_, err = store.Writer.UpsertEntities(t.Context(), changed, parsed, runOf(changed))
+		_, err = store.Writer.Write(t.Context(), event.EntitiesOnly, changed, nil, parsed, runOf(changed))
 		return err
 	}}
 	removed, err := (&archive.Archiver{Store: store.Upkeep, Bucket: writing}).PurgeBatch(t.Context(), retention.Events, time.Now())

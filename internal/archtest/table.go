@@ -274,10 +274,20 @@ var Table = []Rule{
 		Ours:      list("event event/operation persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
+	{Package: "persistence/decisions",
+		Why: "what an operator decided about an event is stored, and its effects undone, in one place",
+		Ours: list("event event/feed event/oversight persistence/audit persistence/changes persistence/entities persistence/keys " +
+			"persistence/names persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/lanes", Why: "rows of the inbox leave it in the transaction that writes their event",
+		Ours:      list("event persistence/postgres persistence/records"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/writer",
 		Why: "there is one writer of events, and everything that changes an event's effects goes through it",
-		Ours: list("event event/operation event/oversight event/feed internal/batch persistence/changes persistence/entities " +
-			"persistence/audit persistence/duplicates persistence/keys persistence/names persistence/postgres " +
+		Ours: list("event event/operation event/feed internal/batch persistence/changes persistence/entities " +
+			"persistence/decisions persistence/duplicates persistence/keys persistence/lanes persistence/names persistence/postgres " +
 			"persistence/records persistence/subscriptions"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -298,13 +308,13 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/deadletters", Why: "dead letters depend on the writer, never the other way round",
 		Ours: list("delivery event event/operation event/oversight event/retention persistence/audit " +
-			"persistence/fetches persistence/bulk persistence/keys persistence/outbox persistence/postgres " +
-			"persistence/records persistence/writer"),
+			"persistence/fetches persistence/bulk persistence/decisions persistence/keys persistence/lanes " +
+			"persistence/outbox persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/inbox", Why: "an event leaves the inbox as a run, or as a dead letter whose key is claimed",
 		Ours: list("event event/oversight internal/batch persistence/audit persistence/deadletters " +
-			"persistence/duplicates persistence/keys persistence/postgres " +
+			"persistence/decisions persistence/duplicates persistence/keys persistence/lanes persistence/postgres " +
 			"persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -321,15 +331,14 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
 		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters " +
-			"persistence/duplicates persistence/entities " +
+			"persistence/decisions persistence/duplicates persistence/entities " +
 			"persistence/audit persistence/errorlog persistence/fetches persistence/outbox persistence/postgres persistence/rates " +
-			"persistence/records " +
-			"persistence/writer"),
+			"persistence/records"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence",
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
-		Ours: list("persistence/audit persistence/changes persistence/deadletters " +
+		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/decisions " +
 			"persistence/duplicates persistence/entities " +
 			"persistence/errorlog persistence/fetches persistence/imports persistence/inbox persistence/outbox " +
 			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +

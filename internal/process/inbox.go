@@ -84,5 +84,5 @@ func (s batchStore) ProcessBatch(
 func (p *process) newBulkStarter() *intake.BulkStarter {
 	batches := runs.NewBatches(p.temporal, p.cfg.Ingress.StartTimeout)
 	batches.Eager = !p.cfg.Temporal.Versioned()
-	return intake.NewBulkStarter(p.store.Writer, batches, batchSize, p.cfg.Worker.SlotsBulk)
+	return intake.NewBulkStarter(p.store.Inbox, batches, batchSize, p.cfg.Worker.SlotsBulk)
 }

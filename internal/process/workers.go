@@ -120,7 +120,7 @@ func (p *process) warnOfRetention(ctx context.Context) {
 
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
-		Catalogue: p.catalogue, Events: p.store.Writer, Entities: p.store.Writer, DeadLetters: p.store.DeadLetters,
+		Catalogue: p.catalogue, Events: p.store.Writer, DeadLetters: p.store.DeadLetters,
 		Splits: p.store.Inbox, Batches: batchStore{p.store.Writer, p.bulkStarter}, Lane: p.bulkStarter, Duplicates: p.duplicates,
 		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()), States: p.store.Fetches, Fetcher: p.fetcher(),
 		Bodies: p.store.Inbox, Mappings: p.countMappings(),

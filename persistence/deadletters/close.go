@@ -14,9 +14,9 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/persistence/audit"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 // lockEvent locks the event of a dead letter, which comes before the row in the lock order.
@@ -152,7 +152,7 @@ func (s *Store) DiscardDeadLetter(ctx context.Context, id int64, by oversight.Ac
 			audit.Queue(b, by.Did(oversight.AuditDiscard, h.object(), h.detail(nil)))
 			return nil
 		}
-		effects, err := s.decideAndClose(ctx, tx, h, writer.DecisionBy(by, h.eventID, event.OutcomeDiscarded))
+		effects, err := s.decideAndClose(ctx, tx, h, decisions.By(by, h.eventID, event.OutcomeDiscarded))
 		if err != nil {
 			return err
 		}
@@ -177,17 +177,17 @@ func (s *Store) DeleteDeadLetter(ctx context.Context, id int64, by oversight.Act
 // decideAndClose stores a decision about the event of a dead letter, and closes the dead letter.
 func (s *Store) decideAndClose(
 	ctx context.Context, t *postgres.Transaction, h lockedDeadLetter, v event.Decision,
-) (writer.Effects, error) {
+) (decisions.Effects, error) {
 	var r event.Receipt
 	if err := json.Unmarshal(h.receipt, &r); err != nil {
-		return writer.Effects{}, fmt.Errorf("decode receipt: %w", err)
+		return decisions.Effects{}, fmt.Errorf("decode receipt: %w", err)
 	}
 	b := &pgx.Batch{}
 	b.Queue(discardDeadLetter, h.id, v.By, v.Reason, v.ReplacedBy)
 	if err := t.Send(ctx, b); err != nil {
-		return writer.Effects{}, err
+		return decisions.Effects{}, err
 	}
-	return writer.Decide(ctx, s.writer, t, v, r)
+	return s.decisions.Decide(ctx, t, v, r)
 }
 
 // QueueReplaced closes the dead letter of an event, if it has one, that its decision replaces. The transaction holds the event's

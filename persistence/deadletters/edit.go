@@ -14,8 +14,8 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 // freeRevision selects the first unused revision of a key.
@@ -71,7 +71,7 @@ func (s *Store) edit(ctx context.Context, e operation.Edit, by oversight.Actor) 
 		return 0, err
 	}
 	sum := sha256.Sum256(e.Body)
-	decision := writer.DecisionBy(by, locked.eventID, event.OutcomeReplaced)
+	decision := decisions.By(by, locked.eventID, event.OutcomeReplaced)
 	decision.Reason, decision.ReplacedBy = cmp.Or(decision.Reason, "edited"), e.EventID
 	effects, err := s.decideAndClose(ctx, tx, locked, decision)
 	if err != nil {

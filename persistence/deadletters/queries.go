@@ -10,8 +10,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 const deadLetterColumns = `
@@ -129,12 +129,12 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 
 // Store stores dead letters and replays. It is safe for concurrent use.
 type Store struct {
-	db     *postgres.DB
-	writer *writer.Store
+	db        *postgres.DB
+	decisions *decisions.Store
 }
 
-// New makes a Store that writes events with w.
-func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db: db, writer: w} }
+// New makes a Store that stores decisions in d.
+func New(db *postgres.DB, d *decisions.Store) *Store { return &Store{db, d} }
 
 // groupByCause reads only the index of causes, since rows contain bodies.
 const groupByCause = `

@@ -7,6 +7,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/lanes"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -43,7 +44,7 @@ ON CONFLICT (event_id, subscription_id) WHERE state IN ('open', 'replaying', 'ex
        last_failed_at = excluded.last_failed_at, workflow_id = excluded.workflow_id, run_id = excluded.run_id`
 
 // largeBody is the body of a large event, which is in PostgreSQL already; empty if it is lost.
-var largeBody = writer.LargeBodyOf("$18", "$1")
+var largeBody = lanes.LargeBodyOf("$18", "$1")
 
 // largeRow returns the ID of the inbox row with the body of a large event; nil if the dead letter brings the body.
 func largeRow(d event.DeadLetter) *string {
@@ -150,6 +151,6 @@ func QueueDeadLetter(b *pgx.Batch, d event.DeadLetter) error {
 		d.State == event.DeadLetterExhausted, largeRow(d), lostText(d))
 	b.Queue(markDead, r.ID, runID)
 	writer.QueueContents(b, r)
-	writer.QueueRemovalOfCopies(b, r)
+	lanes.QueueRemovalOfCopies(b, r)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -149,12 +150,12 @@ func (s *Store) InboxDepth(ctx context.Context) (event.InboxDepth, error) {
 
 // Store stores events that wait to be started. It is safe for concurrent use.
 type Store struct {
-	db     *postgres.DB
-	writer *writer.Store
+	db        *postgres.DB
+	decisions *decisions.Store
 }
 
-// New makes a Store on a database.
-func New(db *postgres.DB, w *writer.Store) *Store { return &Store{db, w} }
+// New makes a Store that stores decisions in d.
+func New(db *postgres.DB, d *decisions.Store) *Store { return &Store{db, d} }
 
 // removeFromInbox compares both IDs, since another event of the same key may be in the inbox under the same workflow ID. No event
 // ID has two workflows, so the IDs needn't be compared as pairs. Locked rows are skipped: their transaction removes them.

@@ -12,8 +12,8 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/lanes"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 const (
@@ -54,7 +54,7 @@ func (w *InboxWriter) KeepLarge(
 
 // LargeBody returns the body of a large event: from the inbox, from the event's row or from its dead letter.
 func (s *Store) LargeBody(ctx context.Context, r event.Receipt) (body []byte, err error) {
-	err = s.db.QueryRow(ctx, `SELECT `+writer.LargeBodyOf("$1", "$2"), r.Large.ID, r.ID).Scan(&body)
+	err = s.db.QueryRow(ctx, `SELECT `+lanes.LargeBodyOf("$1", "$2"), r.Large.ID, r.ID).Scan(&body)
 	switch {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return nil, postgres.Failure("read body of event "+postgres.Clean(r.ID), err)
@@ -66,7 +66,7 @@ func (s *Store) LargeBody(ctx context.Context, r event.Receipt) (body []byte, er
 
 // EventBody returns the body of an event that is stored, or is a dead letter; nil if PostgreSQL doesn't have it.
 func (s *Store) EventBody(ctx context.Context, id string) (body []byte, err error) {
-	err = s.db.QueryRow(ctx, `SELECT `+writer.LargeBodyOf("$1", "$2"), id, id).Scan(&body)
+	err = s.db.QueryRow(ctx, `SELECT `+lanes.LargeBodyOf("$1", "$2"), id, id).Scan(&body)
 	return body, postgres.Failure("read body of event "+postgres.Clean(id), err)
 }
 

@@ -11,7 +11,9 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/duplicates"
+	"holdfast/persistence/lanes"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/writer"
 )
@@ -63,9 +65,9 @@ func (s *Store) split(
 	ctx context.Context, t *postgres.Transaction, whole event.Receipt, run event.Run, parts []event.Received,
 ) (*event.DecisionError, error) {
 	by := oversight.Actor{Name: event.Splitter, Reason: event.SplitReason(len(parts))}
-	decision := writer.DecisionBy(by, whole.ID, event.OutcomeReplaced)
+	decision := decisions.By(by, whole.ID, event.OutcomeReplaced)
 	decision.ReplacedBy = parts[0].ID
-	if _, err := writer.Decide(ctx, s.writer, t, decision, whole); err != nil {
+	if _, err := s.decisions.Decide(ctx, t, decision, whole); err != nil {
 		return nil, err
 	}
 	heir := heirOf(whole, parts)
@@ -104,7 +106,7 @@ func (s *Store) removeWhole(
 ) (others []*inboxRow, err error) {
 	b := &pgx.Batch{}
 	deadletters.QueueReplaced(b, decision)
-	writer.QueueRemovalOfCopies(b, whole)
+	lanes.QueueRemovalOfCopies(b, whole)
 	b.Queue(removeWhole, postgres.Clean(whole.WorkflowID()), whole.ID)
 	if heir == nil {
 		return nil, t.Send(ctx, b)

@@ -12,11 +12,11 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 	"holdfast/persistence/audit"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/fetches"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
-	"holdfast/persistence/writer"
 )
 
 const (
@@ -200,7 +200,7 @@ func (s *Store) expunge(
 		return err
 	})
 	b.Queue(providerOfLinks, e.EventID).QueryRow(func(row pgx.Row) error { return row.Scan(&e.Provider) })
-	writer.QueueDecision(b, e.EventID, &decision)
+	decisions.Queue(b, e.EventID, &decision)
 	tx, err := s.db.Begin(ctx, b)
 	if err != nil {
 		return err
@@ -232,9 +232,9 @@ func (s *Store) expungeKnown(
 			e.WorkflowIDs = append(e.WorkflowIDs, known.workflowID)
 		}
 	}
-	decision := writer.DecisionBy(by, e.EventID, event.OutcomeExpunged)
+	decision := decisions.By(by, e.EventID, event.OutcomeExpunged)
 	provider := postgres.Clean(e.Provider)
-	taken, err := writer.DecideExpunged(ctx, s.writer, t, decision, provider, entities.Archived(archived), receipts...)
+	taken, err := s.decisions.Expunge(ctx, t, decision, provider, entities.Archived(archived), receipts...)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
 	"holdfast/persistence/deadletters"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/duplicates"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/errorlog"
@@ -21,7 +22,6 @@ import (
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
-	"holdfast/persistence/writer"
 )
 
 // purgeRows is how many rows one batch removes, in a transaction of a few milliseconds. Other transactions wait no longer than
@@ -353,14 +353,14 @@ func (s *Store) purgeEvents(ctx context.Context, p purge, sql string, args ...an
 
 // Store purges and expunges data. It is safe for concurrent use.
 type Store struct {
-	db       *postgres.DB
-	writer   *writer.Store
-	entities *entities.Store
+	db        *postgres.DB
+	decisions *decisions.Store
+	entities  *entities.Store
 	// purgedTo is the last event that a purge has removed; nil if the next one begins at the oldest.
 	purgedTo atomic.Pointer[string]
 }
 
-// New makes a Store that writes events with w and folds entities with e.
-func New(db *postgres.DB, w *writer.Store, e *entities.Store) *Store {
-	return &Store{db: db, writer: w, entities: e}
+// New makes a Store that stores decisions in d and folds entities with e.
+func New(db *postgres.DB, d *decisions.Store, e *entities.Store) *Store {
+	return &Store{db: db, decisions: d, entities: e}
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/lanes"
 	"holdfast/persistence/postgres"
 )
 
@@ -25,7 +26,11 @@ func (s *Store) ProcessBatch(
 	defer postgres.Annotate(&err, "process batch")
 	var taken []*batched
 	s.subscriptions.EnsureLoaded(ctx)
-	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) { queueClaim(b, limit, &taken) })
+	t, err := s.beginBatch(ctx, alone, func(b *pgx.Batch) {
+		lanes.QueueClaim(b, limit, func(r lanes.Row) {
+			taken = append(taken, &batched{Batched: event.Batched{Receipt: r.Receipt}, row: r})
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -36,18 +41,20 @@ func (s *Store) ProcessBatch(
 	mine := taken[:0:0]
 	keys := map[string]bool{}
 	for _, e := range taken {
-		if keys[e.workflowID] {
+		if keys[e.row.WorkflowID] {
 			e.stay() // when two dedupe windows of one key meet, the second event waits for the next batch
 			continue
 		}
-		keys[e.workflowID] = true
+		keys[e.row.WorkflowID] = true
 		e.prepare(parse, run, s.pageSize)
 		if e.sharesKey(keys) {
 			e.stay()
 			continue
 		}
-		if err := s.routeBatched(ctx, e); err != nil {
-			return nil, err
+		if e.Outcome != event.OutcomeLeft {
+			if err := s.route(ctx, e.write); err != nil {
+				return nil, err
+			}
 		}
 		mine = append(mine, e)
 	}
@@ -153,7 +160,9 @@ func timeoutsFor(events []*batched) timeouts {
 // processAgain processes events again, except those claimed by another batch meanwhile.
 func (s *Store) processAgain(ctx context.Context, events []*batched, until time.Time) error {
 	held := map[string]bool{}
-	t, err := s.beginBatch(ctx, timeoutsFor(events), func(b *pgx.Batch) { queueLock(b, events, held) })
+	t, err := s.beginBatch(ctx, timeoutsFor(events), func(b *pgx.Batch) {
+		lanes.QueueLock(b, postgres.Column(events, func(e *batched) lanes.Row { return e.row }), held)
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,5 @@
 // Package writer is the only code that writes events. Single, grouped and batched events, whether live, replayed, reset, edited
-// or imported, all go through one transaction, which folds entities with package entities. It also undoes what an event did, and
-// stores the operators' decisions that keep the event from being processed again.
+// or imported, all go through one transaction, which folds entities with package entities.
 //
 // It must not depend on its callers, the content of definitions, or the retry schedule.
 //
@@ -17,7 +16,7 @@
 // groups of callers and batches of the inbox differ in how they get here, and in their lock timeouts.
 //
 // An event with more changes than a page holds is stored first. Then it folds a page of them in each transaction, until the last
-// one finishes it (write_page.go). A batch leaves such events to their own workflows. Imports, rebuilds and undoing write them at
+// one finishes it (page.go). A batch leaves such events to their own workflows. Imports, rebuilds and undoing write them at
 // once.
 //
 // # Lock order
@@ -46,11 +45,11 @@
 //	                                                                                    ├─ a lock is taken ──▶ alone
 //	                                                                                    ├─ so far out of order that its
 //	                                                                                    │  entities take 500 ms to fold
-//	                                                                                    │  ──▶ Persist, UpsertEntities
+//	                                                                                    │  ──▶ RowOnly, EntitiesOnly
 //	                                                                                    └─ one event fails ──▶ halves
 //
 // A grouped write waits at most 50 ms for a lock; a write on its own, 500 ms, and only a few do so at once. Events that are still
-// blocked then go on with Persist and UpsertEntities, which wait as long as the store allows.
+// blocked then get their row only, and their entities in the upsert step. Both wait as long as the store allows.
 //
 // In a batch, which holds rows of the inbox, events that fail, are blocked or fold too slowly leave for the overflow lane, and
 // the others stay.

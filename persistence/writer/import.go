@@ -27,9 +27,9 @@ func NewImported(item operation.ImportItem, p event.Parsed) (b *Imported, err er
 	run := event.Run{WorkflowID: r.WorkflowID()} // like a run that Temporal has already deleted
 	switch item.Record {
 	case operation.ImportEvent:
-		scope := wholeEvent
+		scope := event.WholeEvent
 		if item.Stored != nil && item.Stored.Event.Status == event.StatusDead {
-			scope = rowOnly // it was discarded, and changed no entity
+			scope = event.RowOnly // it was discarded, and changed no entity
 		}
 		b.write, err = newWrite(r, item.Body, p, run, scope)
 	case operation.ImportEntity:
@@ -58,7 +58,7 @@ func newClaim(r event.Receipt) (*write, error) {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
 	}
 	r.ID = id.String()
-	return &write{receipt: r, scope: rowOnly}, nil
+	return &write{receipt: r, scope: event.RowOnly}, nil
 }
 
 // newSnapshot makes a write of an entity's earlier state, without an event.
@@ -74,7 +74,7 @@ func newSnapshot(s operation.ImportSnapshot) (*write, error) {
 	}
 	at := s.AsOf.UTC().Truncate(event.TimePrecision)
 	return newWrite(event.Receipt{ID: s.ID(), Provider: s.Provider, ReceivedAt: at}, nil,
-		event.Parsed{OccurredAt: at, Changes: []event.Change{c}}, event.Run{}, entitiesOnly)
+		event.Parsed{OccurredAt: at, Changes: []event.Change{c}}, event.Run{}, event.EntitiesOnly)
 }
 
 // Identity returns what must be unique within a transaction: the ID, and the key if there is one.

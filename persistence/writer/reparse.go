@@ -23,7 +23,7 @@ type Reparsed struct {
 // NewReparsed prepares everything that needs no database.
 func NewReparsed(r event.Receipt, p event.Parsed) (*Reparsed, error) {
 	// The row keeps its bytes and its run.
-	w, err := newWrite(r, nil, p, event.Run{}, entitiesOnly)
+	w, err := newWrite(r, nil, p, event.Run{}, event.EntitiesOnly)
 	if err != nil {
 		return nil, err
 	}

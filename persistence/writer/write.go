@@ -1,34 +1,14 @@
 package writer
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
-	"holdfast/event/feed"
 	"holdfast/event/operation"
-	"holdfast/persistence/changes"
-	"holdfast/persistence/entities"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/subscriptions"
-)
-
-// scope is how much of an event a transaction writes.
-type scope int
-
-const (
-	// wholeEvent claims its key, stores its row, folds its changes, and finishes it.
-	wholeEvent scope = iota
-	// rowOnly claims its key and stores its row. entitiesOnly does the rest.
-	rowOnly
-	// entitiesOnly folds the changes of an event that has its row, and finishes it.
-	entitiesOnly
 )
 
 // write is one event on its way through a transaction.
@@ -36,7 +16,7 @@ type write struct {
 	receipt event.Receipt
 	parsed  event.Parsed
 	run     event.Run
-	scope   scope
+	scope   event.Scope
 	// isRebuild marks a write by a rebuild: it only rewrites processed events, and changes neither their dead letters nor their run.
 	isRebuild bool
 	// imported is the kind of imported record; "" for live events.
@@ -46,7 +26,7 @@ type write struct {
 	// duplicateOf is the event that a restored dead letter turned out to repeat: it owns the key.
 	duplicateOf string
 	changes     []event.OrderedChange // in the definition's order; empty if nothing is folded
-	row         eventRow              // unset for entitiesOnly
+	row         eventRow              // unset for event.EntitiesOnly
 	routed      subscriptions.Routed
 
 	// isCorrected means that the receipt has the identity of the current definition. former is the receipt of the ingress, if that
@@ -83,7 +63,7 @@ type found struct {
 }
 
 // newWrite prepares everything that needs no database. An event that its definition ignores has no changes: it only gets a row.
-func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope scope) (w *write, err error) {
+func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope event.Scope) (w *write, err error) {
 	var id pgtype.UUID
 	if id.Scan(r.ID) != nil || !id.Valid {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
@@ -92,28 +72,55 @@ func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope
 	w = &write{receipt: r, parsed: p, run: run, scope: scope}
 	if outcomeOf(p) == event.OutcomeIgnored {
 		w.parsed.Changes = nil
-		if scope == rowOnly {
-			w.scope = wholeEvent
+		if scope == event.RowOnly {
+			w.scope = event.WholeEvent
 		}
 	}
-	if w.scope != entitiesOnly {
+	if w.scope != event.EntitiesOnly {
 		if w.row, err = newEventRow(r, body); err != nil {
 			return nil, err
 		}
 	}
-	if w.scope != rowOnly {
+	if w.scope != event.RowOnly {
 		err = w.setChanges()
 	}
 	return w, err
 }
 
 // newLive is newWrite for an event that a run processes. It has the identity that its parse step has found.
-func newLive(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope scope) (*write, error) {
+func newLive(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope event.Scope) (*write, error) {
 	w, err := newWrite(r, body, p, run, scope)
 	if err == nil {
 		w.identify()
 	}
 	return w, err
+}
+
+// setChanges sets the changes of the event as they are stored, each with its order. A state that PostgreSQL can't store because
+// of its size is left out.
+func (w *write) setChanges() error {
+	w.changes = make([]event.OrderedChange, 0, len(w.parsed.Changes))
+	for i, c := range w.parsed.Changes {
+		if c.Kind == "" || c.ExternalID == "" || !postgres.IsClean(c.Kind) || !postgres.IsClean(c.ExternalID) {
+			return event.Rejectf("malformed_entity_id", "change %d has no usable kind or id", i)
+		}
+		state, err := postgres.StateColumn(c)
+		if event.CodeOf(err) == string(event.StateTooLarge) {
+			w.omit(c, event.StateTooLarge)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.State = state
+		w.changes = append(w.changes, event.OrderedChange{Order: event.OrderOf(w.receipt, w.parsed, c), Change: c})
+	}
+	return nil
+}
+
+// omit marks the event as one that leaves out an entity.
+func (w *write) omit(c event.Change, why event.OmitReason) {
+	w.parsed.Omitted = w.parsed.Omitted.Add(event.OmittedEntity{Kind: c.Kind, ExternalID: c.ExternalID, Reason: why})
 }
 
 func (w *write) refOf(c event.Change) event.EntityRef {
@@ -132,7 +139,7 @@ func (w *write) owns() bool {
 	if w.imported != "" {
 		return w.ownsImported()
 	}
-	if w.found.decision != nil || w.scope == entitiesOnly && w.found.status == "" {
+	if w.found.decision != nil || w.scope == event.EntitiesOnly && w.found.status == "" {
 		return false
 	}
 	if w.isRebuild {
@@ -149,7 +156,7 @@ func (w *write) owns() bool {
 }
 
 // folds reports whether this transaction folds changes of the event.
-func (w *write) folds() bool { return w.scope != rowOnly }
+func (w *write) folds() bool { return w.scope != event.RowOnly }
 
 // finishes reports whether this is the event's last transaction.
 func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
@@ -158,124 +165,6 @@ func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
 // loses them.
 func (w *write) relinks() bool {
 	return (w.owns() || w.isRedundant()) && w.folds() && !w.page.isEmpty()
-}
-
-// timeouts is a lock timeout and a statement timeout. An empty value keeps the session's setting.
-type timeouts struct{ lock, statement string }
-
-var (
-	// groupTimeouts keeps the members of a group from waiting long for each other's locks.
-	groupTimeouts = timeouts{"50ms", "2s"}
-	// alone is for an event written on its own. After these timeouts its entities are left to the upsert step, which waits as long
-	// as the store allows.
-	alone = timeouts{"500ms", "5s"}
-	// storeTimeouts keeps the timeouts of Config.
-	storeTimeouts = timeouts{}
-)
-
-// maxRaces is how often a transaction restarts because rows were added or removed between its reads and its writes.
-const maxRaces = 3
-
-type writing struct {
-	*postgres.Transaction
-
-	events []*write
-	locked map[event.EntityRef]*entities.Life // existing ones, locked
-
-	entities      *entities.Store
-	subscriptions *subscriptions.Store
-	naming        *naming // nil if no event has names
-	head          int64   // version of the subscriptions
-	clock         int64   // database time, in microseconds
-	matches       []subscriptions.Match
-	removed       []feed.Change // change events of merged entities
-	isTrial       bool          // it is rolled back
-	foldFor       time.Duration // bounds the time for folding out-of-order events; 0 means no bound
-	pageSize      int           // how many changes of an event are written; 0 means all
-}
-
-// writeTogether writes events, no two with the same ID or key, in one transaction: all or none. Afterwards each has its Written.
-func (s *Store) writeTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
-	for range maxRaces {
-		if err = s.tryTogether(ctx, ws, p, foldFor); !isRace(err) {
-			return err
-		}
-	}
-	return err
-}
-
-func (s *Store) tryTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
-	t := &writing{
-		events: ws, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions,
-		foldFor: foldFor, pageSize: s.pageSize,
-	}
-	b := &pgx.Batch{}
-	queueSettings(b, p)
-	t.queueReads(b)
-	if t.Transaction, err = s.db.Begin(ctx, b); err != nil {
-		return err
-	}
-	defer t.Rollback(ctx)
-	return t.finish(ctx)
-}
-
-const setTransaction = `
-SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock_timeout')), true),
-       set_config('statement_timeout', coalesce(nullif($2, ''), current_setting('statement_timeout')), true),
-       ` + postgres.SettingsOfPlans
-
-func queueSettings(b *pgx.Batch, p timeouts) { b.Queue(setTransaction, p.lock, p.statement) }
-
-// finish folds, stores and routes the events that the transaction has looked at, queues what last adds, and commits.
-func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
-	t.removed = nil
-	t.compareContents()
-	for _, w := range t.events {
-		w.page = page{}
-		if err := w.decide(); err != nil {
-			return err
-		}
-	}
-	if err := t.settleLinks(ctx); err != nil {
-		return err
-	}
-	if err := t.undoRedundant(ctx); err != nil {
-		return err
-	}
-	if err := t.route(ctx); err != nil {
-		return err
-	}
-	for _, w := range t.events {
-		w.WithoutEffect = t.countWithoutEffect(w)
-	}
-	b := &pgx.Batch{}
-	t.queueLinks(b)
-	var until time.Time
-	if t.foldFor > 0 {
-		until = time.Now().Add(t.foldFor)
-	}
-	folded, err := t.entities.Fold(ctx, t.Transaction, b, t.touches(), t.locked, t.clock, until)
-	if err != nil {
-		return err
-	}
-	t.nameEntities(folded)
-	t.queueRows(b)
-	t.queueIdentities(b)
-	subscriptions.QueueDeliveries(b, t.matches)
-	changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))
-	for _, queue := range last {
-		queue(b)
-	}
-	if t.isTrial {
-		return t.Send(ctx, b)
-	}
-	if err := t.Commit(ctx, b); err != nil {
-		return err
-	}
-	if len(t.matches) > 0 {
-		t.subscriptions.Committed(t.matches)
-	}
-	return nil
 }
 
 // decide sets the outcome that the event has once the transaction commits.
@@ -291,7 +180,7 @@ func (w *write) decide() error {
 		w.Written = event.Written{Outcome: outcomeOf(w.parsed), PossibleDuplicateOf: w.repeats()}
 	case w.owns() || w.isRebuild:
 		w.Written = event.Written{PossibleDuplicateOf: w.repeats()}
-	case w.scope == entitiesOnly:
+	case w.scope == event.EntitiesOnly:
 		return errNotPersisted
 	case w.repeatsFormer():
 		w.decideRepeat(w.formerFound)
@@ -330,27 +219,3 @@ var (
 		Class: event.ClassTransient, Code: "key_vanished", Text: "the idempotency key was purged while it was claimed",
 	}
 )
-
-// isRace reports whether rows were added or removed between the reads and the writes. A restarted transaction may succeed.
-func isRace(err error) bool {
-	var pg *pgconn.PgError
-	return errors.Is(err, errKeyVanished) || errors.Is(err, errMoved) || errors.As(err, &pg) && postgres.IsLostRace(pg)
-}
-
-// isOfOne reports whether one of several events may have caused the transaction's error: by its own fault, by a lock or row of
-// another transaction, or because it needs a damaged page. All other errors are database failures, which affect all events.
-func isOfOne(err error) bool {
-	return err != nil &&
-		(postgres.IsLockFailure(err) || postgres.IsOutOfLocks(err) || postgres.IsDamage(err) || isRace(err) ||
-			event.ClassOf(postgres.Failure("write events", err)) != event.ClassTransient)
-}
-
-// filter returns the elements for which want is true.
-func filter(ws []*write, want func(*write) bool) (some []*write) {
-	for _, w := range ws {
-		if want(w) {
-			some = append(some, w)
-		}
-	}
-	return some
-}

@@ -115,7 +115,7 @@ func TestTheLocalAPIStreams(t *testing.T) {
 	defer response.Body.Close()
 	require.Equal(t, 200, response.StatusCode)
 	processed, ran := keyed("evt_1")
-	_, err = store.Writer.Process(t.Context(), processed, []byte("{}"), event.Parsed{
+	_, err = store.Writer.Write(t.Context(), event.WholeEvent, processed, []byte("{}"), event.Parsed{
 		Type: "order", OccurredAt: time.Now(), Outcome: event.OutcomeProcessed,
 	}, ran)
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestANumberThatNamesTwoEventsNamesBoth(t *testing.T) {
 	store, l := open(t, database), local(t, database)
 	process := func(key string) event.Receipt {
 		r, ran := keyed(key)
-		_, err := store.Writer.Process(t.Context(), r, []byte("{}"), event.Parsed{
+		_, err := store.Writer.Write(t.Context(), event.WholeEvent, r, []byte("{}"), event.Parsed{
 			Type: "order", OccurredAt: time.Now(), Outcome: event.OutcomeProcessed,
 		}, ran)
 		require.NoError(t, err)

@@ -57,7 +57,7 @@ ON CONFLICT DO NOTHING`
 // comparesContent reports whether the transaction decides if the event may repeat another one. An event with a row was accepted
 // before; an import, a rebuild and an edit are an operator's decision.
 func (w *write) comparesContent() bool {
-	return w.scope != entitiesOnly && w.imported == "" && !w.isRebuild &&
+	return w.scope != event.EntitiesOnly && w.imported == "" && !w.isRebuild &&
 		(w.receipt.Replaces == "" || w.receipt.ConflictsWith != "") &&
 		(w.receipt.Content != "" || w.receipt.ConflictsWith != "")
 }
@@ -176,7 +176,7 @@ func (w *write) repeats() string {
 func (t *writing) queueContentRows(b *pgx.Batch) {
 	var receipts []event.Receipt
 	for _, w := range t.events {
-		if w.scope != entitiesOnly && !w.isRebuild && (w.owns() || w.Held != nil) {
+		if w.scope != event.EntitiesOnly && !w.isRebuild && (w.owns() || w.Held != nil) {
 			receipts = append(receipts, w.receipt)
 		}
 	}

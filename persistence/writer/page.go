@@ -12,8 +12,8 @@ import (
 // defaultPageSize is Config.PageSize.
 const defaultPageSize = 500
 
-// errManyChanges reports that an event changes too many entities to share a transaction. It isn't the event's fault: Persist and
-// UpsertEntities write it in several.
+// errManyChanges reports that an event changes too many entities to share a transaction. It isn't the event's fault: its row
+// and its entities are written apart.
 var errManyChanges = &event.Error{
 	Class: event.ClassTransient, Code: "many_entities",
 	Text: "the event changes so many entities that it needs several transactions of its own",
@@ -126,23 +126,4 @@ func (t *writing) lockPages(ctx context.Context) error {
 	b := &pgx.Batch{}
 	entities.QueueLocks(b, needs, nil, t.locked)
 	return t.Send(ctx, b)
-}
-
-// writeAlone writes an event in its own transactions, with the store's timeouts: one, or as many as it has pages. It returns how
-// many of its changes have no effect.
-func (s *Store) writeAlone(ctx context.Context, w *write) (withoutEffect int, err error) {
-	for {
-		err := s.writeTogether(ctx, []*write{w}, w.timeoutsAlone(), 0)
-		if w.omitLarge(err) {
-			continue
-		}
-		if err != nil {
-			return withoutEffect, err
-		}
-		if withoutEffect += w.WithoutEffect; !w.page.hasNext {
-			return withoutEffect, nil
-		}
-		w.scope = entitiesOnly // it has its row
-		w.after = w.page.upTo
-	}
 }

@@ -54,7 +54,7 @@ func (t *writing) queueReads(b *pgx.Batch) {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
 	b.Queue(postgres.EventLocks, postgres.Column(byKey, (*write).id))
-	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != entitiesOnly }))
+	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != event.EntitiesOnly }))
 	t.queueContents(b)
 	t.queueFound(b, byKey, func(w *write) string { return w.receipt.Key }, func(w *write, f found) {
 		f.claimed, f.exists = w.found.claimed, w.found.exists
@@ -105,6 +105,33 @@ func (t *writing) queueEntityReads(b *pgx.Batch) {
 	if t.queueLinkReads(b) {
 		queueEntityLocks(b, t.events, t.locked, t.naming)
 	}
+}
+
+// queueEntityLocks locks the entities of the events that fold.
+func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life, n *naming) {
+	var events []string
+	for _, w := range ws {
+		if w.folds() {
+			events = append(events, w.receipt.ID)
+		}
+	}
+	if len(events) == 0 {
+		return
+	}
+	needs := needsOf(ws)
+	for _, name := range n.aliases() {
+		needs.Merge(name, n.Root(name))
+	}
+	entities.QueueLocks(b, needs, events, into)
+}
+
+func needsOf(ws []*write) (n entities.Needs) {
+	for _, w := range ws {
+		for _, c := range w.changes {
+			n.Add(w.refOf(c.Change), c.Change)
+		}
+	}
+	return n
 }
 
 // queueLinkReads reads the links of the events that fold; it returns false if there are none.

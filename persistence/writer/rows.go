@@ -1,6 +1,8 @@
 package writer
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -8,6 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/duplicates"
+	"holdfast/persistence/lanes"
 	"holdfast/persistence/postgres"
 )
 
@@ -110,7 +113,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 		b.Queue(insertEvents, columnsOfRows(fresh)...)
 	}
 	again := filter(ws, func(w *write) bool { return w.owns() && w.found.status != "" })
-	stored := filter(again, func(w *write) bool { return w.scope != entitiesOnly && w.found.status != event.StatusProcessed })
+	stored := filter(again, func(w *write) bool { return w.scope != event.EntitiesOnly && w.found.status != event.StatusProcessed })
 	if len(stored) > 0 {
 		b.Queue(overwriteEvents, columnsOfRows(stored)...)
 	}
@@ -123,7 +126,7 @@ func (t *writing) queueRows(b *pgx.Batch) {
 			postgres.Column(rescued, func(w *write) string { return w.Owner }))
 	}
 	gone := filter(ws, func(w *write) bool { return !w.keepsLarge() })
-	QueueRemovalOfCopies(b, postgres.Column(gone, (*write).accepted)...)
+	lanes.QueueRemovalOfCopies(b, postgres.Column(gone, (*write).accepted)...)
 	t.queueContentRows(b)
 	queueRedeliveries(b, ws)
 	for _, w := range ws {
@@ -142,28 +145,6 @@ func queueRedeliveries(b *pgx.Batch, ws []*write) {
 
 func (w *write) isRedelivery() bool {
 	return w.Outcome == event.OutcomeDuplicate && w.imported == "" && w.Conflict == nil && w.Owner != "" && w.Owner != w.receipt.ID
-}
-
-// removeCopies leaves the copies that a drain has locked: it removes them itself. It names the other lanes, so that no plan reads
-// all copies by the index of lanes.
-const removeCopies = `
-DELETE FROM inbox WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM inbox
-        WHERE workflow_id = ANY ($1::text[]) AND event_id = ANY ($2::uuid[]) AND lane NOT IN ('bulk', 'overflow')
-          FOR UPDATE SKIP LOCKED))`
-
-// QueueRemovalOfCopies removes the copies of events that are stored, or dead letters, with the transaction.
-func QueueRemovalOfCopies(b *pgx.Batch, receipts ...event.Receipt) {
-	var workflowIDs, ids []string
-	for _, r := range receipts {
-		if isSetAside(r) {
-			workflowID, id := setAsideRow(r)
-			workflowIDs, ids = append(workflowIDs, workflowID), append(ids, id)
-		}
-	}
-	if len(ids) > 0 {
-		b.Queue(removeCopies, workflowIDs, ids)
-	}
 }
 
 // resolvesDeadLetter reports whether the event's open dead letter is resolved.
@@ -207,6 +188,20 @@ func columnsOfRows(ws []*write) []any {
 		postgres.Column(ws, (*write).largeRow),
 		postgres.Column(ws, (*write).omitted),
 	}
+}
+
+// omitted returns the column with the entities that the event leaves out; NULL if there are none.
+func (w *write) omitted() *string {
+	if w.parsed.Omitted == nil {
+		return nil
+	}
+	o := *w.parsed.Omitted
+	o.Entities = slices.Clone(o.Entities)
+	for i := range o.Entities {
+		o.Entities[i].ExternalID = postgres.Clean(o.Entities[i].ExternalID)
+	}
+	text, _ := json.Marshal(o) //nolint:errchkjson // it has only numbers and text
+	return textOrNull(text)
 }
 
 func textOrNull(b []byte) *string {
@@ -262,3 +257,25 @@ func outcomeOf(p event.Parsed) event.Outcome {
 	}
 	return event.OutcomeProcessed
 }
+
+// isLarge reports whether the body is already in PostgreSQL. An import brings it.
+func (w *write) isLarge() bool { return w.receipt.Large != nil && w.imported == "" }
+
+// storedBody returns the body as the row's column gets it; nil if PostgreSQL has it.
+func (w *write) storedBody() []byte {
+	if w.isLarge() {
+		return nil
+	}
+	return w.row.body
+}
+
+// largeRow returns the ID of the inbox row with the body; "" if there is none.
+func (w *write) largeRow() *string {
+	if !w.isLarge() {
+		return nil
+	}
+	return &w.receipt.Large.ID
+}
+
+// keepsLarge reports whether the body is still needed in the inbox: a dead letter, or a run of another event, will copy it.
+func (w *write) keepsLarge() bool { return w.isLarge() && (w.Held != nil || w.OwnerWaits) }

@@ -74,14 +74,3 @@ func (w *write) nameEntities(actions map[event.EntityRef]feed.Action) (named []s
 	}
 	return named
 }
-
-// decisionChanges returns the change events of a decision, for events of which more than the key is left.
-func decisionChanges(v event.Decision, receipts []event.Receipt) []feed.Change {
-	if len(receipts) == 0 {
-		return nil
-	}
-	return []feed.Change{{
-		Subject: feed.Event, Action: feed.Action(v.Outcome), Provider: postgres.Clean(receipts[0].Provider),
-		Kind: postgres.Clean(receipts[0].Type), ID: v.EventID,
-	}}
-}

@@ -117,8 +117,8 @@ func (g *group) writeMembers(ctx context.Context, members []*call) {
 	g.writeMembers(ctx, members[middle:])
 }
 
-// withoutSlow returns the members that aren't out of order. The others get their answer, and go on with Persist and
-// UpsertEntities.
+// withoutSlow returns the members that aren't out of order. The others get their answer, and are written on
+// their own.
 func withoutSlow(members []*call, slow *entities.SlowError) (others []*call) {
 	for _, m := range members {
 		if slow.IsOf(m.Of.receipt.ID) {

@@ -1,4 +1,4 @@
-package writer
+package decisions
 
 import (
 	"context"
@@ -14,10 +14,17 @@ import (
 	"holdfast/persistence/postgres"
 )
 
-const linksToUndo = `
+const (
+	linksToUndo = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider,
        NOT EXISTS (SELECT FROM events WHERE id = $1::uuid)
   FROM event_entities WHERE event_id = $1::uuid`
+
+	deleteLinks = `DELETE FROM event_entities WHERE event_id = $1::uuid`
+
+	// maxMoves is how often entities are locked because links have moved meanwhile.
+	maxMoves = 3
+)
 
 // Effects lists what undoing an event did to entities.
 type Effects struct {
@@ -46,11 +53,11 @@ type undoing struct {
 	covered []event.EntityRef
 }
 
-func (s *Store) undo(ctx context.Context, t *postgres.Transaction, of *undoing) (taken Effects, err error) {
-	return of.undo(ctx, s.entities, t)
+// Undo removes the changes of an event, and folds their entities again without them.
+func Undo(ctx context.Context, e *entities.Store, t *postgres.Transaction, eventID string) (Effects, error) {
+	return (&undoing{eventID: eventID}).undo(ctx, e, t)
 }
 
-// undo removes the changes of an event, and folds their entities again without them.
 func (of *undoing) undo(ctx context.Context, store *entities.Store, t *postgres.Transaction) (taken Effects, err error) {
 	if err := of.hold(ctx, t); err != nil || len(of.all) == 0 {
 		return taken, err
@@ -65,7 +72,7 @@ func (of *undoing) undo(ctx context.Context, store *entities.Store, t *postgres.
 		return taken, err
 	}
 	b := &pgx.Batch{}
-	b.Queue(deleteLinks, []string{of.eventID})
+	b.Queue(deleteLinks, of.eventID)
 	reported, err := store.Fold(ctx, t, b, of.all, of.locked, 0, time.Time{}) // it creates none
 	if err != nil {
 		return taken, err
@@ -95,7 +102,7 @@ func (of *undoing) hold(ctx context.Context, t *postgres.Transaction) error {
 			return err
 		}
 	}
-	for range maxRaces {
+	for range maxMoves {
 		if err := of.lock(ctx, t); err != nil {
 			return err
 		}
@@ -113,7 +120,7 @@ func (of *undoing) lock(ctx context.Context, t *postgres.Transaction) error {
 	}
 	of.all = entities.Touches{}
 	b := &pgx.Batch{}
-	queueSettings(b, storeTimeouts)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	names.QueueLocksOfEvent(b, of.eventID)
 	entities.QueueLocks(b, needs, []string{of.eventID}, of.locked)
 	b.Queue(linksToUndo, of.eventID).Query(of.collect)

@@ -13,24 +13,12 @@ import (
 // bodiesOf reads bodies stored by an earlier transaction.
 const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid[])`
 
-// routeFirst routes an event before its transaction begins, which then needn't wait for routing. The transaction itself routes
+// route routes an event before its transaction locks anything: a filter may take a few milliseconds. The transaction itself routes
 // events that aren't routed by then, or whose subscriptions have changed since. The only error is ctx's.
-func (s *Store) routeFirst(ctx context.Context, w *write) error {
-	s.subscriptions.EnsureLoaded(ctx)
-	return s.route(ctx, w)
-}
-
-func (s *Store) routeBatched(ctx context.Context, e *batched) error {
-	if e.Outcome == event.OutcomeLeft {
-		return nil
-	}
-	return s.route(ctx, e.write)
-}
-
 func (s *Store) route(ctx context.Context, w *write) (err error) {
 	switch {
-	case outcomeOf(w.parsed) == event.OutcomeIgnored || w.isRebuild:
-	case w.scope == entitiesOnly:
+	case !w.folds() || outcomeOf(w.parsed) == event.OutcomeIgnored:
+	case w.scope == event.EntitiesOnly:
 		w.routed, err = s.subscriptions.RouteWithoutBody(ctx, w.event(nil))
 	default:
 		w.routed, err = s.subscriptions.Route(ctx, w.event(w.row.body))
@@ -95,7 +83,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 func (t *writing) readBodies(ctx context.Context, ws []*write) (map[string][]byte, error) {
 	var ids []string
 	for _, w := range ws {
-		if w.scope == entitiesOnly && t.subscriptions.Reads(w.event(nil)) {
+		if w.scope == event.EntitiesOnly && t.subscriptions.Reads(w.event(nil)) {
 			ids = append(ids, w.receipt.ID)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/duplicates"
 	"holdfast/persistence/postgres"
 )
@@ -16,7 +17,7 @@ type Claim struct{ writing }
 
 // NewClaim makes a claim of the key of r.
 func NewClaim(r event.Receipt) *Claim {
-	return &Claim{writing{events: []*write{{receipt: r, scope: rowOnly}}}}
+	return &Claim{writing{events: []*write{{receipt: r, scope: event.RowOnly}}}}
 }
 
 // Queue locks the event and claims its key.
@@ -76,7 +77,7 @@ func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
 	if w.Conflict == nil {
 		var v *event.Decision
 		b := &pgx.Batch{}
-		QueueDecision(b, w.Owner, &v)
+		decisions.Queue(b, w.Owner, &v)
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}

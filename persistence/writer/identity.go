@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/decisions"
 	"holdfast/persistence/keys"
 	"holdfast/persistence/postgres"
 )
@@ -129,7 +130,7 @@ func (w *write) keyApart() string {
 
 // mayBeApart reports whether a redelivery of the event may have been kept as a conflict, since the key belonged to another one.
 func (w *write) mayBeApart() bool {
-	return w.former != nil || w.receipt.SplitFrom != "" && w.scope != entitiesOnly
+	return w.former != nil || w.receipt.SplitFrom != "" && w.scope != event.EntitiesOnly
 }
 
 // repeatsApart reports whether a redelivery of the event was kept as a conflict: only one of the two is processed.
@@ -178,7 +179,7 @@ func (t *writing) undoRedundant(ctx context.Context) error {
 		if !w.isRedundant() || w.folds() {
 			continue
 		}
-		if _, err := (&undoing{eventID: w.id()}).undo(ctx, t.entities, t.Transaction); err != nil {
+		if _, err := decisions.Undo(ctx, t.entities, t.Transaction, w.id()); err != nil {
 			return err
 		}
 	}

@@ -1,13 +1,13 @@
-package writer
+package decisions
 
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5"
 
 	"holdfast/event"
+	"holdfast/event/feed"
 	"holdfast/event/oversight"
 	"holdfast/persistence/audit"
 	"holdfast/persistence/changes"
@@ -32,18 +32,32 @@ VALUES ($1::uuid, $2, $3, $4, nullif($5, '')::uuid)
  WHERE v.decision <> 'expunged'`
 )
 
-// Decision returns the operator's decision about an event. It returns event.ErrNotFound if there is none.
-func (s *Store) Decision(ctx context.Context, eventID string) (event.Decision, error) {
-	var decision *event.DecisionError
-	err := s.refused(ctx, eventID, event.ErrNotFound)
-	if errors.As(err, &decision) {
-		return decision.Decision, nil
-	}
-	return event.Decision{}, postgres.Failure("read decision about event "+postgres.Clean(eventID), err)
+// Store stores decisions. It is safe for concurrent use.
+type Store struct {
+	db       *postgres.DB
+	entities *entities.Store
 }
 
-// QueueDecision reads the decision about an event; nil if there is none.
-func QueueDecision(b *pgx.Batch, eventID string, into **event.Decision) {
+// New makes a Store that folds entities with e.
+func New(db *postgres.DB, e *entities.Store) *Store { return &Store{db, e} }
+
+// Decision returns the operator's decision about an event. It returns event.ErrNotFound if there is none.
+func (s *Store) Decision(ctx context.Context, eventID string) (event.Decision, error) {
+	var v *event.Decision
+	b := &pgx.Batch{}
+	Queue(b, eventID, &v)
+	err := s.db.SendOnly(ctx, b)
+	if err == nil && v == nil {
+		err = event.ErrNotFound
+	}
+	if err != nil {
+		return event.Decision{}, postgres.Failure("read decision about event "+postgres.Clean(eventID), err)
+	}
+	return *v, nil
+}
+
+// Queue reads the decision about an event; nil if there is none.
+func Queue(b *pgx.Batch, eventID string, into **event.Decision) {
 	b.Queue(selectDecision, eventID).Query(func(rows pgx.Rows) error {
 		var v event.Decision
 		columns := []any{&v.EventID, &v.Outcome, &v.At, &v.By, &v.Reason, &v.ReplacedBy}
@@ -56,22 +70,8 @@ func QueueDecision(b *pgx.Batch, eventID string, into **event.Decision) {
 	})
 }
 
-// refused returns why an event was not written: the decision about it, or else the other reason.
-func (s *Store) refused(ctx context.Context, eventID string, otherwise error) error {
-	var v *event.Decision
-	b := &pgx.Batch{}
-	QueueDecision(b, eventID, &v)
-	if err := s.db.SendOnly(ctx, b); err != nil {
-		return err
-	}
-	if v != nil {
-		return &event.DecisionError{Decision: *v}
-	}
-	return otherwise
-}
-
-// DecisionBy makes an operator's decision about an event.
-func DecisionBy(by oversight.Actor, eventID string, outcome event.Outcome) event.Decision {
+// By makes an operator's decision about an event.
+func By(by oversight.Actor, eventID string, outcome event.Outcome) event.Decision {
 	return event.Decision{
 		EventID: eventID, Outcome: outcome, By: postgres.Clip(postgres.Clean(cmp.Or(by.Name, "unknown")), audit.MaxName),
 		Reason: postgres.Clip(postgres.Clean(by.Reason), audit.MaxReason),
@@ -80,25 +80,25 @@ func DecisionBy(by oversight.Actor, eventID string, outcome event.Outcome) event
 
 // Decide stores a decision: it undoes what the event did to entities, and keeps the keys of its receipts. The transaction
 // holds the event's lock. Like writers, it locks keys before entities.
-func Decide(
-	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, receipts ...event.Receipt,
+func (s *Store) Decide(
+	ctx context.Context, t *postgres.Transaction, v event.Decision, receipts ...event.Receipt,
 ) (taken Effects, err error) {
 	if err := storeDecision(ctx, t, v, receipts); err != nil {
 		return taken, err
 	}
-	return s.undo(ctx, t, &undoing{eventID: v.EventID})
+	return Undo(ctx, s.entities, t, v.EventID)
 }
 
-// DecideExpunged is Decide for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or
-// if it can't be folded again because a purge removed earlier changes, unless its history was read from the archive.
-func DecideExpunged(
-	ctx context.Context, s *Store, t *postgres.Transaction, v event.Decision, provider string, archived entities.Archived,
+// Expunge is Decide for an expunged event of a provider. An entity becomes incomplete if its base covers the event, or if it
+// can't be folded again because a purge removed earlier changes, unless its history was read from the archive.
+func (s *Store) Expunge(
+	ctx context.Context, t *postgres.Transaction, v event.Decision, provider string, archived entities.Archived,
 	receipts ...event.Receipt,
 ) (taken Effects, err error) {
 	if err := storeDecision(ctx, t, v, receipts); err != nil {
 		return taken, err
 	}
-	return s.undo(ctx, t, &undoing{eventID: v.EventID, isExpunged: true, provider: provider, archived: archived})
+	return (&undoing{eventID: v.EventID, isExpunged: true, provider: provider, archived: archived}).undo(ctx, s.entities, t)
 }
 
 func storeDecision(ctx context.Context, t *postgres.Transaction, v event.Decision, receipts []event.Receipt) error {
@@ -107,6 +107,17 @@ func storeDecision(ctx context.Context, t *postgres.Transaction, v event.Decisio
 		keys.QueueKeep(b, r, v.EventID)
 	}
 	b.Queue(insertDecision, v.EventID, string(v.Outcome), v.By, v.Reason, v.ReplacedBy)
-	changes.Queue(b, decisionChanges(v, receipts))
+	changes.Queue(b, changesOf(v, receipts))
 	return t.Send(ctx, b)
+}
+
+// changesOf returns the change events of a decision, for events of which more than the key is left.
+func changesOf(v event.Decision, receipts []event.Receipt) []feed.Change {
+	if len(receipts) == 0 {
+		return nil
+	}
+	return []feed.Change{{
+		Subject: feed.Event, Action: feed.Action(v.Outcome), Provider: postgres.Clean(receipts[0].Provider),
+		Kind: postgres.Clean(receipts[0].Type), ID: v.EventID,
+	}}
 }
