@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"holdfast/ingress/limits"
 	"holdfast/providers/decode"
 )
 
@@ -45,7 +46,7 @@ func (s *Server) readBody(c *fiber.Ctx) code {
 
 func (s *Server) readStream(c *fiber.Ctx) code {
 	o, request := observed(c), c.Request()
-	o.memory = s.bodies.forClient(o.client, request.Header.ContentLength())
+	o.memory = s.bodies.ForClient(o.client, request.Header.ContentLength())
 	body := incomingBody{
 		stream: request.BodyStream(), conn: c.Context().Conn(), memory: o.memory, declared: request.Header.ContentLength(),
 		limit: s.bodyLimit(&request.Header), grace: s.BodyTimeout,
@@ -85,7 +86,7 @@ func unreadCode(err error) code {
 type incomingBody struct {
 	stream io.Reader
 	conn   net.Conn
-	memory *bodyShare
+	memory *limits.Share
 	// declared is the length that the sender states, or chunked.
 	declared, limit int
 	grace           time.Duration
@@ -123,7 +124,7 @@ func (b *incomingBody) read() error {
 
 // grow adds a part, and reports whether there is memory for it.
 func (b *incomingBody) grow() bool {
-	size := min(max(b.memory.bytes, firstPart), maxPart)
+	size := min(max(b.memory.Bytes(), firstPart), maxPart)
 	if b.declared != chunked {
 		size = min(size, b.declared-b.size)
 	}

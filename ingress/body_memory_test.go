@@ -20,88 +20,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/ingress/intake"
+	"holdfast/ingress/limits"
 	"holdfast/providers/decode"
 )
 
 const mib = 1 << 20
-
-func TestTheMemoryOfBodies(t *testing.T) {
-	t.Parallel()
-	m := newBodyMemory(16 * mib)
-	address := func(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(n)}) }
-
-	one := m.forClient(address(1), 25*mib)
-	require.True(t, one.Reserve(3*mib), "three quarters of a client's quarter")
-	require.False(t, one.Reserve(1))
-	small := m.forClient(address(1), 100)
-	require.True(t, small.Reserve(smallBody), "the rest of it is for small bodies")
-	for range 3 {
-		require.True(t, m.forClient(address(1), chunked).Reserve(smallBody))
-	}
-	require.False(t, m.forClient(address(1), 1).Reserve(1), "the client holds a quarter")
-
-	var others []*bodyShare
-	for n := 2; n <= 4; n++ {
-		others = append(others, m.forClient(address(n), 25*mib))
-		require.True(t, others[n-2].Reserve(3*mib))
-	}
-	require.False(t, m.forClient(address(5), 25*mib).Reserve(1), "three quarters are in use by large bodies")
-	require.True(t, m.forClient(address(5), 1).Reserve(1))
-	require.Equal(t, 13*mib+1, m.held())
-
-	one.Release()
-	one.Release()
-	require.Equal(t, 10*mib+1, m.held())
-	require.False(t, m.forClient(address(5), 25*mib).Reserve(1), "half of their memory is for bodies that have come further")
-	others[0].Release()
-	require.True(t, m.forClient(address(5), 25*mib).Reserve(1) && m.held() == 7*mib+2)
-}
-
-// 500 senders start their bodies again whenever there is no memory. Those that have come far go on, so that some always finish,
-// instead of each pushing the others out.
-func TestOfManyLargeBodiesSomeFinish(t *testing.T) {
-	t.Parallel()
-	m := newBodyMemory(256 * mib)
-	shares := make([]*bodyShare, 500)
-	finished := 0
-	for range 400 {
-		for n, share := range shares {
-			if share == nil {
-				share = m.forClient(netip.AddrFrom4([4]byte{10, 0, byte(n / 250), byte(n % 250)}), 25*mib)
-				shares[n] = share
-			}
-			switch {
-			case !share.Reserve(maxPart):
-				share.Release()
-				shares[n] = nil
-			case share.bytes >= 25*mib:
-				finished++
-				share.Release()
-				shares[n] = nil
-			}
-			require.LessOrEqual(t, m.held(), 192*mib)
-		}
-	}
-	require.Greater(t, finished, 10)
-}
-
-// A chunked body declares no length: it counts as large, as a whole, once it is.
-func TestAChunkedBodyTurnsLarge(t *testing.T) {
-	t.Parallel()
-	m := newBodyMemory(16 * mib)
-	client := netip.MustParseAddr("2001:db8::1")
-	share := m.forClient(client, chunked)
-	require.True(t, share.Reserve(smallBody))
-	require.Equal(t, heldBytes{small: smallBody}, m.all)
-	require.True(t, share.Reserve(1))
-	require.Equal(t, heldBytes{large: smallBody + 1}, m.all)
-	other := m.forClient(netip.MustParseAddr("2001:db8::2"), chunked) // the same network
-	require.False(t, other.Reserve(3*mib))
-	require.Zero(t, other.bytes)
-	share.Release()
-	require.Zero(t, m.held())
-	require.Empty(t, m.clients)
-}
 
 // A body that ends early isn't complete, however it says where it ends: fasthttp's streams take the end of the connection for the
 // end of the body.
@@ -140,7 +63,7 @@ func TestALargeBodyMayTakeLongerThanTheTimeout(t *testing.T) {
 		late := lateConn{Conn: server}
 		body := incomingBody{
 			stream: &steps{step: 64 << 10, every: every, conn: &late}, conn: &late, declared: 3 * mib, limit: 3 * mib,
-			memory: newBodyMemory(64*mib).forClient(netip.Addr{}, 3*mib), grace: 10 * time.Second,
+			memory: limits.NewBodies(64*mib).ForClient(netip.Addr{}, 3*mib), grace: 10 * time.Second,
 		}
 		defer body.free()
 		return body.read()
@@ -226,7 +149,7 @@ func TestDecompressedBodiesAreDecodedInTurns(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, d.send(t, "homemade", covered, packed, "content-encoding", "gzip").status, signed)
 		done()
 		require.Equal(t, http.StatusAccepted, d.send(t, "homemade", covered, packed, "content-encoding", "gzip").status, signed)
-		require.Eventually(t, func() bool { return d.server.bodies.held() == 0 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return d.server.bodies.Held() == 0 }, 10*time.Second, time.Millisecond)
 	}
 }
 
@@ -259,10 +182,7 @@ func TestAbortedUploadsHoldNothing(t *testing.T) {
 		})
 	}
 	require.NoError(t, all.Wait())
-	require.Eventually(t, func() bool { return d.server.bodies.held() == 0 && d.server.inflight.Load() == 0 }, time.Minute, time.Millisecond)
-	d.server.bodies.mu.Lock()
-	defer d.server.bodies.mu.Unlock()
-	require.Empty(t, d.server.bodies.clients)
+	require.Eventually(t, func() bool { return d.server.bodies.Held() == 0 && d.server.inflight.Load() == 0 }, time.Minute, time.Millisecond)
 }
 
 func largeBatch(size int) string {
@@ -277,7 +197,7 @@ func TestStrangersNextToASmallStream(t *testing.T) {
 	})
 	var most atomic.Int64
 	watch := func() {
-		for held := int64(d.server.bodies.held()); ; {
+		for held := int64(d.server.bodies.Held()); ; {
 			if last := most.Load(); held <= last || most.CompareAndSwap(last, held) {
 				return
 			}
@@ -308,7 +228,7 @@ func TestStrangersNextToASmallStream(t *testing.T) {
 	require.LessOrEqual(t, most.Load(), int64(memory))
 	require.Positive(t, full.Load(), "they would have held %d bytes", strangers*2*mib)
 	require.EqualValues(t, strangers, full.Load()+unauthentic.Load())
-	require.Eventually(t, func() bool { return d.server.bodies.held() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return d.server.bodies.Held() == 0 }, 10*time.Second, time.Millisecond)
 }
 
 // stranger sends 2 MiB without a signature, half of them in chunks, and returns the status.

@@ -21,6 +21,7 @@ import (
 	"holdfast/activities"
 	"holdfast/event"
 	"holdfast/ingress/intake"
+	"holdfast/ingress/limits"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 )
@@ -79,9 +80,9 @@ func (z *fuzzed) receive(t *testing.T, sent []byte) (statuses []int) {
 	t.Helper()
 	z.started, z.log = newFakeStarter(), &recorder{}
 	z.server.Intake.Starter = z.started
-	limits, err := newLimits(nil) // no client is limited because of earlier inputs
+	rates, err := limits.New(nil) // no client is limited because of earlier inputs
 	require.NoError(t, err)
-	z.server.limits = limits
+	z.server.limits = rates
 	slog.SetDefault(slog.New(slog.NewJSONHandler(z.log, nil)))
 	c := &conversation{sent: bytes.NewReader(sent)}
 	_ = z.server.app.Server().ServeConn(c) // the sender's fault

@@ -87,7 +87,7 @@ func (s *Server) observeNow() error {
 	_, third := meter.Int64ObservableUpDownCounter("holdfast_body_memory_bytes", metric.WithUnit("By"),
 		metric.WithDescription("Memory that the bodies of requests hold, of HOLDFAST_INGRESS_BODY_MEMORY."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(int64(s.bodies.held()))
+			o.Observe(int64(s.bodies.Held()))
 			return nil
 		}))
 	return errors.Join(first, second, third)

@@ -18,6 +18,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/ingress/limits"
 	"holdfast/providers"
 	"holdfast/providers/auth/denial"
 )
@@ -52,7 +53,7 @@ type observation struct {
 	client netip.Addr
 	denied *denial.Error
 	// memory counts what the body holds, and turn ends its turn to be decoded; both are nil without a body.
-	memory *bodyShare
+	memory *limits.Share
 	turn   func()
 }
 

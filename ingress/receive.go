@@ -27,7 +27,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuse(c, refused)
 	}
 	o.provider, o.definition = provider.Name(), provider
-	if wait := s.limits.allowClient(provider, o.client, o.receivedAt); wait > 0 {
+	if wait := s.limits.AllowClient(provider, o.client, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	if refused := s.readBody(c); refused != "" {
@@ -53,7 +53,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuseUnauthenticated(c, s.examine(provider, request, err))
 	}
 	s.startSpan(c, o)
-	if wait := s.limits.allowProvider(provider, o.receivedAt); wait > 0 {
+	if wait := s.limits.AllowProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}
 	if packed && !provider.SignsPlain() {
@@ -104,8 +104,8 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 	if why := reading.RefusedFor(items); why != "" {
 		return s.refuseSaying(c, codeInvalid, why)
 	}
-	if wait := s.limits.allowSources(provider, items, o.receivedAt); wait > 0 {
-		s.limits.refundProvider(provider)
+	if wait := s.limits.AllowSources(provider, items, o.receivedAt); wait > 0 {
+		s.limits.RefundProvider(provider)
 		return s.refuseLimited(c, wait)
 	}
 	events := o.received(items)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"holdfast/ingress/intake"
+	"holdfast/ingress/limits"
 	"holdfast/providers"
 	"holdfast/providers/receiving"
 )
@@ -54,7 +55,7 @@ type Options struct {
 	// HandlerURL returns the address of a handler by its name in a definition; "" if it isn't configured.
 	HandlerURL func(name string) string
 	// Rates are shared with the other processes of the installation; nil means that this process counts locally.
-	Rates RateStore
+	Rates limits.RateStore
 	// PublicURL is the address that senders call (https://hooks.example.com), for schemes that sign the URL; "" if unknown.
 	PublicURL string
 }
@@ -94,8 +95,8 @@ type Server struct {
 	app         *fiber.App
 	metrics     requestMetrics
 	tracer      trace.Tracer
-	limits      *limits
-	bodies      *bodyMemory
+	limits      *limits.Limits
+	bodies      *limits.Bodies
 	proxies     proxies
 	headerCache headerCache
 	now         func() time.Time
@@ -120,7 +121,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := newLimits(o.Rates)
+	rates, err := limits.New(o.Rates)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +134,8 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: limits, proxies: proxies,
-		headerCache: headerCache, bodies: newBodyMemory(cmp.Or(o.BodyMemory, DefaultBodyMemory)),
+		Options: o, metrics: metrics, tracer: otel.Tracer("holdfast/ingress"), limits: rates, proxies: proxies,
+		headerCache: headerCache, bodies: limits.NewBodies(cmp.Or(o.BodyMemory, DefaultBodyMemory)),
 		now: time.Now, examinations: rate.NewLimiter(examinationsPerSecond, examinationsAtOnce),
 	}
 	if s.Refusals == nil {

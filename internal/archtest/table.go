@@ -131,10 +131,14 @@ var Table = []Rule{
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
 		Ours: list("event event/oversight providers providers/auth providers/auth/denial providers/decode " +
-			"ingress/intake workflows/runs delivery/webhook providers/reading providers/receiving"),
+			"ingress/intake ingress/limits workflows/runs delivery/webhook providers/reading providers/receiving"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
 			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
 		Never: slices.Concat(neverStore, neverTemporal)},
+	{Package: "ingress/limits", Why: "what a client may use is independent of how a request arrives, and of how it is refused",
+		Ours:      list("event providers providers/reading providers/receiving"),
+		Libraries: list("github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
+		Never:     slices.Concat(neverStore, neverTemporal, never("a limit is independent of how a request arrives", "net/http"))},
 	{Package: "ingress/intake", Why: "an event is committed if one store can commit it, independent of how it was received",
 		Ours:      list("event event/oversight event/tally workflows/runs"),
 		Libraries: withOtel("github.com/google/uuid github.com/sony/gobreaker/v2 golang.org/x/sync"),
@@ -454,7 +458,7 @@ var Table = []Rule{
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
 			"delivery/handoff " +
-			"delivery/webhook event event/operation event/oversight ingress ingress/intake internal/buildinfo internal/config " +
+			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
 			"workflows/runs workflows providers/reading providers/receiving"),

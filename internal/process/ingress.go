@@ -8,6 +8,7 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/ingress"
 	"holdfast/ingress/intake"
+	"holdfast/ingress/limits"
 	"holdfast/internal/config"
 	"holdfast/workflows/runs"
 )
@@ -22,7 +23,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		Starter: p.commits.temporal.Starting(p.starter()), Duplicates: p.duplicates, Breaker: p.breaker, BulkStarter: p.bulkStarter,
 		CommitTimeout: cfg.HandlerBudget, StartTimeout: cfg.StartTimeout, AckBudget: cfg.AckBudget,
 	}
-	var rates ingress.RateStore
+	var rates limits.RateStore
 	if p.inbox != nil {
 		options.Starter = p.accepted.Starting(options.Starter)
 		options.Inbox, options.Remover = p.commits.database.Spooling(p.inbox.Inbox.NewInboxWriter()), p.inbox.Inbox

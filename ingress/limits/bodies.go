@@ -1,4 +1,4 @@
-package ingress
+package limits
 
 import (
 	"net/netip"
@@ -9,9 +9,9 @@ import (
 // large bodies never keep small ones out.
 const smallBody = 256 << 10
 
-// bodyMemory bounds the memory for the bodies of all requests. The same rule holds for all of them together and for each client,
+// Bodies bounds the memory for the bodies of all requests. The same rule holds for all of them together and for each client,
 // which gets a quarter: large bodies use at most three quarters.
-type bodyMemory struct {
+type Bodies struct {
 	limit int
 
 	mu      sync.Mutex
@@ -21,17 +21,18 @@ type bodyMemory struct {
 
 type heldBytes struct{ small, large int }
 
-func newBodyMemory(limit int) *bodyMemory {
-	return &bodyMemory{limit: limit, clients: map[netip.Addr]*heldBytes{}}
+// NewBodies returns an empty memory of limit bytes.
+func NewBodies(limit int) *Bodies {
+	return &Bodies{limit: limit, clients: map[netip.Addr]*heldBytes{}}
 }
 
-// forClient returns the empty share of one request. A body whose declared length is large counts as large from its first byte.
-func (m *bodyMemory) forClient(client netip.Addr, declared int) *bodyShare {
-	return &bodyShare{memory: m, client: networkOf(client), large: declared > smallBody}
+// ForClient returns the empty share of one request. A body whose declared length is large counts as large from its first byte.
+func (m *Bodies) ForClient(client netip.Addr, declared int) *Share {
+	return &Share{memory: m, client: networkOf(client), large: declared > smallBody}
 }
 
-// held returns the bytes in use.
-func (m *bodyMemory) held() int {
+// Held returns the bytes in use.
+func (m *Bodies) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all.small + m.all.large
@@ -39,7 +40,7 @@ func (m *bodyMemory) held() int {
 
 // change adds to what a client holds, unless that exceeds a limit; size is the size of the whole body afterwards. Nothing is
 // kept of a client that holds nothing.
-func (m *bodyMemory) change(client netip.Addr, by heldBytes, size int) bool {
+func (m *Bodies) change(client netip.Addr, by heldBytes, size int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own := m.clients[client]
@@ -77,9 +78,9 @@ func roomFor(size, limit int) int {
 	return min(room, room/2+4*size)
 }
 
-// bodyShare counts the memory that one request holds. It isn't safe for concurrent use.
-type bodyShare struct {
-	memory *bodyMemory
+// Share counts the memory that one request holds. It isn't safe for concurrent use.
+type Share struct {
+	memory *Bodies
 	client netip.Addr
 	large  bool
 	bytes  int
@@ -87,7 +88,7 @@ type bodyShare struct {
 
 // Reserve adds n bytes, and reports whether they fit. Call it before the bytes are allocated. A body that turns out to be large
 // counts as large as a whole. A share that is nil, of a request without a body, has no room.
-func (s *bodyShare) Reserve(n int) bool {
+func (s *Share) Reserve(n int) bool {
 	if s == nil {
 		return false
 	}
@@ -105,8 +106,11 @@ func (s *bodyShare) Reserve(n int) bool {
 	return true
 }
 
+// Bytes returns what the share holds.
+func (s *Share) Bytes() int { return s.bytes }
+
 // Release returns all bytes of the share, which may be nil.
-func (s *bodyShare) Release() {
+func (s *Share) Release() {
 	if s == nil || s.bytes == 0 {
 		return
 	}

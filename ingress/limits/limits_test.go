@@ -1,4 +1,4 @@
-package ingress
+package limits
 
 import (
 	"context"
@@ -45,42 +45,42 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 //   - capacity returns over time
 func TestClientsHaveBucketsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	l, err := newLimits(nil)
+	l, err := New(nil)
 	require.NoError(t, err)
 	p := limited(t, "client_rate: {requests: 30, per: 60s}")
 	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	for range 30 {
-		require.Zero(t, l.allowClient(p, first, noon))
+		require.Zero(t, l.AllowClient(p, first, noon))
 	}
-	require.Equal(t, 2*time.Second, l.allowClient(p, first, noon))
-	require.Equal(t, 2*time.Second, l.allowClient(p, netip.MustParseAddr("::ffff:192.0.2.1"), noon), "the same client by IPv6")
-	require.Zero(t, l.allowClient(p, second, noon))
-	require.Zero(t, l.allowClient(p, first, noon.Add(2*time.Second)))
-	require.NotZero(t, l.allowClient(p, first, noon.Add(2*time.Second)))
+	require.Equal(t, 2*time.Second, l.AllowClient(p, first, noon))
+	require.Equal(t, 2*time.Second, l.AllowClient(p, netip.MustParseAddr("::ffff:192.0.2.1"), noon), "the same client by IPv6")
+	require.Zero(t, l.AllowClient(p, second, noon))
+	require.Zero(t, l.AllowClient(p, first, noon.Add(2*time.Second)))
+	require.NotZero(t, l.AllowClient(p, first, noon.Add(2*time.Second)))
 }
 
 // A provider's rate applies to all clients together; reloading its definition doesn't refill the bucket.
 func TestAProviderHasOneBucket(t *testing.T) {
 	t.Parallel()
-	l, err := newLimits(nil)
+	l, err := New(nil)
 	require.NoError(t, err)
 	const rates = "rate: {requests: 2, per: 1s}"
-	require.Zero(t, l.allowProvider(limited(t, rates), noon))
-	require.Zero(t, l.allowProvider(limited(t, rates), noon))
-	require.NotZero(t, l.allowProvider(limited(t, rates), noon))
-	require.Zero(t, l.allowProvider(limited(t, "rate: {requests: 3, per: 1s}"), noon))
+	require.Zero(t, l.AllowProvider(limited(t, rates), noon))
+	require.Zero(t, l.AllowProvider(limited(t, rates), noon))
+	require.NotZero(t, l.AllowProvider(limited(t, rates), noon))
+	require.Zero(t, l.AllowProvider(limited(t, "rate: {requests: 3, per: 1s}"), noon))
 }
 
 // Three times as many addresses as the limit use no more memory than the limit.
 func TestClientsAreForgotten(t *testing.T) {
 	t.Parallel()
-	l, err := newLimits(nil)
+	l, err := New(nil)
 	require.NoError(t, err)
 	p := limited(t, "client_rate: {requests: 1, per: 1s}")
 	for i := range uint32(3 * maxClients) {
 		var address [4]byte
 		binary.BigEndian.PutUint32(address[:], i)
-		l.allowClient(p, netip.AddrFrom4(address), noon)
+		l.AllowClient(p, netip.AddrFrom4(address), noon)
 	}
 	require.Equal(t, maxClients, l.clients.Len())
 }
@@ -106,17 +106,17 @@ func TestNoWindowHasMoreThanRateAndBurst(t *testing.T) {
 // crowd lets four clients send, often enough that most requests are refused.
 func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int, per time.Duration) {
 	t.Helper()
-	l, err := newLimits(nil)
+	l, err := New(nil)
 	require.NoError(t, err)
 	served, all := map[netip.Addr][]time.Time{}, []time.Time{}
 	client := netip.MustParseAddr("192.0.2.1")
 	for range 200 {
 		<-time.After(time.Duration(random.Int64N(int64(per) / int64(requests) / 4)))
 		client = netip.AddrFrom4([4]byte{192, 0, 2, byte(random.IntN(4))})
-		if l.allowClient(p, client, time.Now()) == 0 {
+		if l.AllowClient(p, client, time.Now()) == 0 {
 			served[client] = append(served[client], time.Now())
 		}
-		if l.allowProvider(p, time.Now()) == 0 {
+		if l.AllowProvider(p, time.Now()) == 0 {
 			all = append(all, time.Now())
 		}
 	}
@@ -125,11 +125,11 @@ func crowd(t *testing.T, p *providers.Provider, random *rand.Rand, requests int,
 	}
 	requireBounded(t, all, 2*requests, per, "all")
 	require.Less(t, len(all), 200, "nobody was refused")
-	for l.allowClient(p, client, time.Now()) == 0 {
+	for l.AllowClient(p, client, time.Now()) == 0 {
 	}
 	const rounding = time.Microsecond // of the limiter, to less than what is due; an answer names whole seconds, rounded up
-	<-time.After(l.allowClient(p, client, time.Now()) + rounding)
-	require.Zero(t, l.allowClient(p, client, time.Now()), "it has waited as it was told")
+	<-time.After(l.AllowClient(p, client, time.Now()) + rounding)
+	require.Zero(t, l.AllowClient(p, client, time.Now()), "it has waited as it was told")
 }
 
 // requireBounded asserts that no window, however long, has more requests than its length allows plus one burst.
@@ -191,13 +191,13 @@ func TestProcessesShareRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &sharedStore{buckets: map[string]int{}}
 		p := limited(t, "rate: {requests: 30, per: 1m}\nsource_rate: {requests: 10, per: 1m}\nsource: .body.account")
-		var all []*limits
+		var all []*Limits
 		for range 3 {
-			l, err := newLimits(store)
+			l, err := New(store)
 			require.NoError(t, err)
 			all = append(all, l)
 		}
-		passed := func(take func(*limits) time.Duration) (n int64) {
+		passed := func(take func(*Limits) time.Duration) (n int64) {
 			var passed atomic.Int64
 			var wg sync.WaitGroup
 			for i := range 300 {
@@ -210,13 +210,13 @@ func TestProcessesShareRates(t *testing.T) {
 			wg.Wait()
 			return passed.Load()
 		}
-		provider := func(l *limits) time.Duration { return l.allowProvider(p, time.Now()) }
-		source := func(names ...string) func(*limits) time.Duration {
+		provider := func(l *Limits) time.Duration { return l.AllowProvider(p, time.Now()) }
+		source := func(names ...string) func(*Limits) time.Duration {
 			items := make([]reading.Item, len(names))
 			for i, name := range names {
 				items[i].Source = name
 			}
-			return func(l *limits) time.Duration { return l.allowSources(p, items, time.Now()) }
+			return func(l *Limits) time.Duration { return l.AllowSources(p, items, time.Now()) }
 		}
 		require.EqualValues(t, 30, passed(provider))
 		require.Less(t, store.statements.Load(), int64(10))
@@ -247,7 +247,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &sharedStore{buckets: map[string]int{}, takes: 90 * time.Millisecond}
-		l, err := newLimits(store)
+		l, err := New(store)
 		require.NoError(t, err)
 		p := limited(t, "rate: {requests: 60000, per: 1m}")
 		var delayed int
@@ -255,7 +255,7 @@ func TestASlowStoreDelaysFewRequests(t *testing.T) {
 			before := store.statements.Load()
 			for begin := time.Now(); time.Since(begin) < span; {
 				one := time.Now()
-				require.Zero(t, l.allowProvider(p, one))
+				require.Zero(t, l.AllowProvider(p, one))
 				if waited := time.Since(one); waited > 0 {
 					require.Less(t, waited, 50*time.Millisecond)
 					delayed++
@@ -285,7 +285,7 @@ func TestWritesBehindASlowStatementFinishWithIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &sharedStore{buckets: map[string]int{}, takes: time.Second}
-		l, err := newLimits(store)
+		l, err := New(store)
 		require.NoError(t, err)
 		p := limited(t, "rate: {requests: 100, per: 1m}")
 		var wg sync.WaitGroup
@@ -293,7 +293,7 @@ func TestWritesBehindASlowStatementFinishWithIt(t *testing.T) {
 		for i := range 10 {
 			wg.Go(func() {
 				<-time.After(time.Duration(i) * time.Millisecond)
-				require.Zero(t, l.allowProvider(p, time.Now()))
+				require.Zero(t, l.AllowProvider(p, time.Now()))
 			})
 		}
 		wg.Wait()
@@ -318,9 +318,9 @@ func TestARefusedRequestCountsForNoRate(t *testing.T) {
 	for _, isShared := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &sharedStore{buckets: map[string]int{}}
-			var all []*limits
+			var all []*Limits
 			for range 2 {
-				l, err := newLimits(nil)
+				l, err := New(nil)
 				require.NoError(t, err)
 				if isShared {
 					l.shared = newSharedRates(store)
@@ -331,14 +331,14 @@ func TestARefusedRequestCountsForNoRate(t *testing.T) {
 			if !isShared {
 				all[0] = last // each process counts for itself
 			}
-			take := func(l *limits, names ...string) time.Duration {
+			take := func(l *Limits, names ...string) time.Duration {
 				now := time.Now()
-				if wait := l.allowProvider(p, now); wait > 0 {
+				if wait := l.AllowProvider(p, now); wait > 0 {
 					return wait
 				}
-				wait := l.allowSources(p, of(names...), now)
+				wait := l.AllowSources(p, of(names...), now)
 				if wait > 0 {
-					l.refundProvider(p)
+					l.RefundProvider(p)
 				}
 				return wait
 			}
@@ -361,4 +361,14 @@ func TestARefusedRequestCountsForNoRate(t *testing.T) {
 			<-time.After(time.Minute)
 		})
 	}
+}
+
+// An IPv6 subscriber network is one client; two neighbouring IPv4 addresses are two.
+func TestANetworkOfIPv6IsOneClient(t *testing.T) {
+	t.Parallel()
+	network := func(a string) string { return networkOf(netip.MustParseAddr(a)).String() }
+	require.Equal(t, network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::9"))
+	require.NotEqual(t, network("2001:db8:1:2::1"), network("2001:db8:1:3::1"))
+	require.NotEqual(t, network("198.51.100.1"), network("198.51.100.2"))
+	require.Equal(t, network("198.51.100.1"), network("::ffff:198.51.100.1"))
 }

@@ -1,4 +1,4 @@
-package ingress
+package limits
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ import (
 // gives it a full bucket. The same number of sources is kept.
 const maxClients = 1 << 16
 
-// limits hold the token buckets: one for each provider, one for each source of a provider, and one for each client.
-type limits struct {
+// Limits hold the token buckets: one for each provider, one for each source of a provider, and one for each client.
+type Limits struct {
 	mu        sync.Mutex
 	latest    time.Time
 	providers map[bucketKey]*bucket
@@ -48,22 +48,23 @@ type bucket struct {
 	closedUntil time.Time // all processes together have used up the rate
 }
 
-func newLimits(store RateStore) (*limits, error) {
+// New returns limits whose buckets are full. A store shares the rates of providers and sources with all processes; it may be nil.
+func New(store RateStore) (*Limits, error) {
 	clients, err := lru.New[bucketKey, *rate.Limiter](maxClients)
 	if err != nil {
 		return nil, err
 	}
 	sources, err := lru.New[bucketKey, *bucket](maxClients)
-	l := &limits{providers: map[bucketKey]*bucket{}, sources: sources, clients: clients}
+	l := &Limits{providers: map[bucketKey]*bucket{}, sources: sources, clients: clients}
 	if store != nil {
 		l.shared = newSharedRates(store)
 	}
 	return l, err
 }
 
-// allowClient counts a request of a client, before anything else about it is known. It returns how long to wait, or 0 if the
+// AllowClient counts a request of a client, before anything else about it is known. It returns how long to wait, or 0 if the
 // request may pass. Processes don't share these counts: otherwise strangers could make them write.
-func (l *limits) allowClient(p *providers.Provider, client netip.Addr, now time.Time) (wait time.Duration) {
+func (l *Limits) AllowClient(p *providers.Provider, client netip.Addr, now time.Time) (wait time.Duration) {
 	r := p.ClientRate()
 	if r == nil {
 		return 0
@@ -79,13 +80,13 @@ func (l *limits) allowClient(p *providers.Provider, client netip.Addr, now time.
 	return l.reserve(bucket, now)
 }
 
-// allowProvider counts an authentic request. It runs after authentication, so that strangers can't use up the provider's rate.
-func (l *limits) allowProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
+// AllowProvider counts an authentic request. It runs after authentication, so that strangers can't use up the provider's rate.
+func (l *Limits) AllowProvider(p *providers.Provider, now time.Time) (wait time.Duration) {
 	return l.allow(providerKeys(p), now)
 }
 
-// refundProvider undoes allowProvider for a request whose source is over its rate, so that other sources don't pay for it.
-func (l *limits) refundProvider(p *providers.Provider) {
+// RefundProvider undoes AllowProvider for a request whose source is over its rate, so that other sources don't pay for it.
+func (l *Limits) RefundProvider(p *providers.Provider) {
 	l.refund(providerKeys(p), providerKeys(p))
 }
 
@@ -97,8 +98,8 @@ func providerKeys(p *providers.Provider) []bucketKey {
 	return []bucketKey{{provider: p.Name(), rate: *p.Rate()}}
 }
 
-// allowSources counts a request once for each source of its events.
-func (l *limits) allowSources(p *providers.Provider, items []reading.Item, now time.Time) (wait time.Duration) {
+// AllowSources counts a request once for each source of its events.
+func (l *Limits) AllowSources(p *providers.Provider, items []reading.Item, now time.Time) (wait time.Duration) {
 	if p.SourceRate() == nil {
 		return 0
 	}
@@ -114,7 +115,7 @@ func (l *limits) allowSources(p *providers.Provider, items []reading.Item, now t
 
 // allow takes one request from each bucket, or none from any: first from this process's, and if all of them have one, from the
 // shared ones.
-func (l *limits) allow(keys []bucketKey, now time.Time) (wait time.Duration) {
+func (l *Limits) allow(keys []bucketKey, now time.Time) (wait time.Duration) {
 	buckets, wait := l.allowLocally(keys, now)
 	if wait > 0 || l.shared == nil {
 		return wait
@@ -141,7 +142,7 @@ func (l *limits) allow(keys []bucketKey, now time.Time) (wait time.Duration) {
 }
 
 // allowLocally takes from the buckets of this process.
-func (l *limits) allowLocally(keys []bucketKey, now time.Time) (buckets []*bucket, wait time.Duration) {
+func (l *Limits) allowLocally(keys []bucketKey, now time.Time) (buckets []*bucket, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var taken []*bucket
@@ -163,7 +164,7 @@ func (l *limits) allowLocally(keys []bucketKey, now time.Time) (buckets []*bucke
 }
 
 // refund returns one request to the buckets of this process, and to the shared ones that granted it.
-func (l *limits) refund(taken, granted []bucketKey) {
+func (l *Limits) refund(taken, granted []bucketKey) {
 	l.mu.Lock()
 	for _, key := range taken {
 		l.refill(l.bucketOf(key))
@@ -178,14 +179,14 @@ func (l *limits) refund(taken, granted []bucketKey) {
 }
 
 // refill returns one request to each bucket. A bucket is capped at its burst at the next request.
-func (l *limits) refill(buckets ...*bucket) {
+func (l *Limits) refill(buckets ...*bucket) {
 	for _, b := range buckets {
 		b.AllowN(l.latest, -1)
 	}
 }
 
 // close keeps requests from asking for what is used up.
-func (l *limits) close(b *bucket, now time.Time, wait time.Duration) time.Duration {
+func (l *Limits) close(b *bucket, now time.Time, wait time.Duration) time.Duration {
 	if wait > 0 {
 		l.mu.Lock()
 		b.closedUntil = now.Add(wait)
@@ -194,7 +195,7 @@ func (l *limits) close(b *bucket, now time.Time, wait time.Duration) time.Durati
 	return wait
 }
 
-func (l *limits) bucketOf(key bucketKey) *bucket {
+func (l *Limits) bucketOf(key bucketKey) *bucket {
 	b, ok := l.providers[key]
 	if key.isSource {
 		b, ok = l.sources.Get(key)
@@ -237,7 +238,7 @@ func networkOf(client netip.Addr) netip.Addr {
 
 // reserve never goes back in time: of two requests the one that began first may come second, and a bucket that is set back
 // would be filled twice for the time between them.
-func (l *limits) reserve(bucket *rate.Limiter, now time.Time) (wait time.Duration) {
+func (l *Limits) reserve(bucket *rate.Limiter, now time.Time) (wait time.Duration) {
 	if now.Before(l.latest) {
 		now = l.latest
 	}

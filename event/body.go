@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -40,3 +41,6 @@ func (l *LargeBody) LostText() string {
 // LargeRow returns what the row of a large event has as its workflow ID. It has no colon, so that it isn't one, and no two events
 // share a row.
 func LargeRow(eventID string) string { return "large/" + eventID }
+
+// WithoutMark returns a body without the byte order mark that some senders put before their JSON. Stored bytes keep it.
+func WithoutMark(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")) }
