@@ -458,7 +458,8 @@ var Table = []Rule{
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
 			"delivery/handoff " +
-			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits internal/buildinfo internal/config " +
+			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits " +
+			"internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
 			"workflows/runs workflows providers/reading providers/receiving"),
