@@ -101,6 +101,21 @@ func TestEveryRuleHasAReason(t *testing.T) {
 	}
 }
 
+func TestNoPackageHasTooManyFiles(t *testing.T) {
+	t.Parallel()
+	counts, err := Files(root)
+	require.NoError(t, err)
+	require.Positive(t, counts["internal/archtest"])
+	for name, n := range counts {
+		if Larger[name] == "" {
+			require.LessOrEqualf(t, n, MaxFiles, "%s: split it by subject, or simplify it", name)
+		}
+	}
+	for name := range Larger {
+		require.Greaterf(t, counts[name], MaxFiles, "%s is no exception any more", name)
+	}
+}
+
 // The table itself must be acyclic: no package depends on itself, even indirectly.
 func TestTheTableHasNoCircle(t *testing.T) {
 	t.Parallel()
