@@ -68,7 +68,7 @@ type Coverage struct {
 	// URL means path and query.
 	URL     bool
 	Headers []string
-	// Body has the dotted paths covered by a signature over parts of the body; nil means all of it.
+	// Body lists the dotted paths covered by a signature over parts of the body; nil means all of it.
 	Body []string
 }
 
@@ -92,7 +92,7 @@ func (c Coverage) both(other Coverage) Coverage {
 	return out
 }
 
-// UncoveredBody returns the paths within the body that aren't covered; those of a batch item have the prefix.
+// UncoveredBody returns the paths within the body that aren't covered. Paths of a batch item have the prefix.
 func (c Coverage) UncoveredBody(prefix string, paths [][]string) (what []string) {
 	if c.Body == nil {
 		return nil
