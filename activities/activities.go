@@ -78,7 +78,9 @@ type EventStore interface {
 	// Write writes as much of the event as scope says. It is idempotent. If it fails with EntitiesOnly, the result has how many
 	// changes of the pages that are written have no effect. The error of this and the other stores is an *event.DecisionError if an
 	// operator has decided about the event.
-	Write(ctx context.Context, scope event.Scope, r event.Receipt, body []byte, p event.Parsed, run event.Run) (event.Persisted, error)
+	Write(
+		ctx context.Context, scope event.Scope, r event.Receipt, body []byte, p event.Parsed, run event.Run,
+	) (event.Persisted, error)
 }
 
 // DeadLetterStore stores dead letters.

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// passKeys gives the keys of an event that turned out to be a duplicate to the owner. The claims have locked the rows.
-	passKeys = `
+	// handOver gives the keys of an event that turned out to be a duplicate to the owner. The claims have locked the rows.
+	handOver = `
 UPDATE idempotency_keys AS k SET event_id = passed.owner
   FROM (SELECT row.owner, here.place
           FROM unnest($1::text[], $2::text[], $3::uuid[], $4::uuid[]) AS row (provider, key, event_id, owner)
@@ -38,7 +38,7 @@ UPDATE idempotency_keys AS k SET fingerprint = nullif(own.fingerprint, '')
 // QueuePass gives the key of each event to the owner with the same index.
 func QueuePass(b *pgx.Batch, rs []event.Receipt, owners []string) {
 	if len(rs) > 0 {
-		b.Queue(passKeys, append(columnsOf(rs)[:3:3], owners)...)
+		b.Queue(handOver, append(columnsOf(rs)[:3:3], owners)...)
 	}
 }
 

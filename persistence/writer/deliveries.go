@@ -13,7 +13,7 @@ import (
 // bodiesOf reads bodies stored by an earlier transaction.
 const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid[])`
 
-// route routes an event before its transaction locks anything: a filter may take a few milliseconds. The transaction itself routes
+// route routes an event before its transaction locks anything: a filter may take a few milliseconds. The transaction routes
 // events that aren't routed by then, or whose subscriptions have changed since. The only error is ctx's.
 func (s *Store) route(ctx context.Context, w *write) (err error) {
 	switch {

@@ -91,7 +91,7 @@ func (s *Store) write(
 	return resultOf(w)
 }
 
-// awaitsOperator reports whether an operator must decide about the event, or has decided, so that a second attempt changes nothing.
+// awaitsOperator reports whether an operator must decide about the event, or has decided, so that trying again changes nothing.
 func awaitsOperator(err error) bool {
 	class := event.ClassOf(err)
 	_, isDecided := errors.AsType[*event.DecisionError](err)
