@@ -69,9 +69,10 @@ func splitStored(t *testing.T, size int, lane event.Lane, env string) {
 			if n == 0 {
 				text = strings.Repeat("x", size)
 			}
-			items[order] = append(items[order], fmt.Sprintf(`{"id":"%s_%d","type":"paid","lines":1,"total":%d,"text":"%s"}`, order, n, n, text))
+			items[order] = append(items[order], fmt.Sprintf(`{"id":%q,"type":"paid","lines":1,"total":%d,"text":%q}`,
+				fmt.Sprintf("%s_%d", order, n), n, text))
 		}
-		bodies[order] = fmt.Sprintf(`{%s"sent":"%s","events":[%s]}`, id, order, strings.Join(items[order], ", "))
+		bodies[order] = fmt.Sprintf(`{%s"sent":%q,"events":[%s]}`, id, order, strings.Join(items[order], ", "))
 	}
 	n := i.start(t, "serve")
 	letters, workflows := map[string]string{}, map[string]string{}

@@ -74,10 +74,9 @@ func (s *stub) CompareImport(_ context.Context, items []operation.ImportItem) (a
 	return all, s.call("compare")
 }
 
-func (s *stub) EventsBetween(_ context.Context, provider, after, _ string, limit int) (all []event.Receipt, err error) {
+func (s *stub) EventsBetween(_ context.Context, provider, _, _ string, limit int) (all []event.Receipt, err error) {
 	for range min(limit, 1500) {
-		after = event.FirstIDAt(noon)
-		all = append(all, event.Receipt{ID: after, Provider: provider, Key: "evt"})
+		all = append(all, event.Receipt{ID: event.FirstIDAt(noon), Provider: provider, Key: "evt"})
 	}
 	return all, s.call("events between")
 }

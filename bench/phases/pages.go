@@ -140,7 +140,8 @@ func persistOne(ctx context.Context, store *persistence.Store, entity int) error
 	}
 	body := fmt.Appendf(nil, `{"id":%q,"type":%q,"padding":%q,"data":{"object":{"id":%q}}}`, r.Key, suite.EventType,
 		strings.Repeat("x", suite.BodySize-100), id)
-	stored, err := store.Writer.Write(ctx, event.WholeEvent, r, body, parsed, event.Run{WorkflowID: r.WorkflowID(), RunID: uuid.NewString()})
+	run := event.Run{WorkflowID: r.WorkflowID(), RunID: uuid.NewString()}
+	stored, err := store.Writer.Write(ctx, event.WholeEvent, r, body, parsed, run)
 	if err == nil && !stored.Processed {
 		err = fmt.Errorf("event %s was not stored", r.ID)
 	}

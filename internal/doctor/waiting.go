@@ -16,8 +16,8 @@ import (
 	"holdfast/workflows"
 )
 
-// The time in the inbox that is a warning, in its lane bulk and elsewhere, and the time that is a failure. The alerts have the same
-// bounds.
+// The time in the inbox that is a warning, in its lane bulk and elsewhere, and the time that is a failure. The alerts have the
+// same bounds.
 const (
 	waitingWarn = time.Minute
 	bulkWarn    = 5 * time.Minute

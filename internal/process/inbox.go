@@ -54,7 +54,8 @@ func (p *process) startDrain() {
 	if p.inbox == nil {
 		return
 	}
-	p.drain = intake.NewDrain(p.inbox.Inbox, p.accepted.Starting(p.starter()), p.inbox.Duplicates, p.breaker, p.cfg.Ingress.StartTimeout)
+	p.drain = intake.NewDrain(p.inbox.Inbox, p.accepted.Starting(p.starter()), p.inbox.Duplicates, p.breaker,
+		p.cfg.Ingress.StartTimeout)
 	p.drain.Errors, p.drain.Duplicates = p.errors, p.duplicates
 	go p.drain.Run()
 }

@@ -142,7 +142,8 @@ func (p *process) operations() *background.Activities {
 		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Inbox: p.store.Inbox.NewInboxWriter(),
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters, Kept: p.store.DeadLetters,
 		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Replay.Rate,
-		Parse: activities.SafeParser(p.catalogue), ParseAgain: activities.SafeSplittingParser(p.catalogue), Automatic: p.automaticReplay, Errors: p.errors,
+		Parse: activities.SafeParser(p.catalogue), ParseAgain: activities.SafeSplittingParser(p.catalogue),
+		Automatic: p.automaticReplay, Errors: p.errors,
 	}
 }
 

@@ -63,7 +63,8 @@ var (
 	restParameter = httpapi.TextParameter("cursor", "`next` of the previous response to the same body.")
 
 	storedEventsParameters = []httpapi.Parameter{
-		httpapi.TextParameter("provider", "Name of the provider; required."), httpapi.TimeParameter("since", "Received at or after; required"),
+		httpapi.TextParameter("provider", "Name of the provider; required."),
+		httpapi.TimeParameter("since", "Received at or after; required"),
 		httpapi.TimeParameter("until", "Received at or before; required"), httpapi.CursorParameter,
 	}
 )

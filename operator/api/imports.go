@@ -92,9 +92,8 @@ var (
 	partParameters = []httpapi.Parameter{
 		httpapi.ChoiceParameter("record", "Type of the lines that have none.", importer.Records()),
 		httpapi.TextParameter("default_provider", "Provider of the lines that have none."),
-		{Name: "skipped", About: "Number of lines of the file before the part, for the line numbers in responses.", Schema: map[string]any{
-			"type": "integer", "minimum": 0, "default": 0,
-		}},
+		{Name: "skipped", About: "Number of lines of the file before the part, for the line numbers in responses.",
+			Schema: map[string]any{"type": "integer", "minimum": 0, "default": 0}},
 	}
 	filePart = httpapi.Text{MediaType: "application/x-ndjson, text/csv", About: "Lines of the file."}
 )

@@ -158,8 +158,8 @@ const (
 	editTimeout    = time.Minute
 )
 
-// LimitBody allows large bodies only where an event is edited, tried or checked, a file applied, imported or compared, or a payload
-// decrypted, and only for callers who may use them. The server calls it before it reads the body.
+// LimitBody allows large bodies only where an event is edited, tried or checked, a file applied, imported or compared, or a
+// payload decrypted, and only for callers who may use them. The server calls it before it reads the body.
 func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	usual := fasthttp.RequestConfig{MaxRequestBodySize: g.bodyLimit}
 	path, _, _ := strings.Cut(string(header.RequestURI()), "?")
@@ -179,8 +179,8 @@ func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig
 	return usual
 }
 
-// largeBody returns the role that may send a large body to a path, and its limits; "" if none may. A proxy may have put a prefix in
-// front.
+// largeBody returns the role that may send a large body to a path, and its limits; "" if none may. A proxy may have put a
+// prefix in front.
 func largeBody(path string) (needed access.Role, limits fasthttp.RequestConfig) {
 	last := path[strings.LastIndexByte(path, '/')+1:]
 	isBelow := func(parent string) bool { return strings.Contains(path, parent+"/") }

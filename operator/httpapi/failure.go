@@ -79,7 +79,7 @@ var failures = map[Code]struct {
 	CodeWrongState:       {fiber.StatusConflict, "It is not in a state in which that can be done."},
 	CodeRefused:          {fiber.StatusConflict, "The request can't be carried out."},
 	CodeTooLarge:         {fiber.StatusRequestEntityTooLarge, "The body is too large."},
-	CodeMediaType:        {fiber.StatusUnsupportedMediaType, "The body must be application/json, unless the route takes another type."},
+	CodeMediaType:        {fiber.StatusUnsupportedMediaType, "The body must be application/json, or what the route takes."},
 	CodeLockedOut:        {fiber.StatusTooManyRequests, "Too many wrong tokens came from this address."},
 	CodeHeaders:          {fiber.StatusRequestHeaderFieldsTooLarge, "The headers are too large."},
 	CodeInternal:         {fiber.StatusInternalServerError, "Something went wrong here. The log has it under this request id."},

@@ -17,7 +17,8 @@ type Route struct {
 	Name string `json:"-"`
 	// Parameters lists the parameters of the path and of the query.
 	Parameters []Parameter `json:"-"`
-	// Body is a value of the type of the request body, or a Text; nil if there is none. Required are the fields that a request must have.
+	// Body is a value of the type of the request body, or a Text; nil if there is none. Required are the fields that a request
+	// must have.
 	Body           any      `json:"-"`
 	Required       []string `json:"-"`
 	BodyIsOptional bool     `json:"-"`
@@ -34,7 +35,8 @@ type Response struct {
 
 // Text is a body that isn't JSON.
 type Text struct {
-	// MediaType may have several, separated by a comma. It is "" for a response without a body of its own, such as the start of a WebSocket.
+	// MediaType may have several, separated by a comma. It is "" for a response without a body of its own, such as the start of a
+	// WebSocket.
 	MediaType, About string
 }
 

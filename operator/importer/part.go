@@ -87,8 +87,8 @@ func (c *cutter) next() (next row, err error) {
 	return next, err
 }
 
-// nextOfCSV returns the lines up to the first end of a line that isn't within quotes. Whether they are well-formed is for a Reader to
-// find out.
+// nextOfCSV returns the lines up to the first end of a line that isn't within quotes. Whether they are well-formed is for a
+// Reader to find out.
 func (c *cutter) nextOfCSV() (next row, err error) {
 	for isQuoted := false; ; {
 		part, err := c.lines.ReadSlice('\n')
@@ -115,13 +115,14 @@ func (c *cutter) nextOfCSV() (next row, err error) {
 func (c *cutter) readHeading() error {
 	for {
 		row, err := c.next()
+		atEnd := errors.Is(err, io.EOF)
 		c.heading = append(c.heading, row.text...)
 		switch {
 		case len(c.heading) > maxHeading || errors.Is(err, errTooLong):
 			return unreadable("read the heading", errRow)
-		case err != nil && !errors.Is(err, io.EOF):
+		case err != nil && !atEnd:
 			return err
-		case err != nil || len(bytes.Trim(bytes.TrimPrefix(c.heading, []byte(byteOrderMark)), "\r\n")) > 0:
+		case atEnd || len(bytes.Trim(bytes.TrimPrefix(c.heading, []byte(byteOrderMark)), "\r\n")) > 0:
 			c.text, c.headingLines, c.ended = bytes.Clone(c.heading), c.read, c.read
 			return nil
 		}

@@ -72,8 +72,8 @@ var errTooLong = errors.New("malformed line")
 // byteOrderMark begins the UTF-8 files of spreadsheets.
 const byteOrderMark = "\ufeff"
 
-// eachRecord reads the records of a file one by one, of which skipped lines are missing in front. A malformed line is a record with
-// a mistake. The error is a *FileError, or that of in or of each.
+// eachRecord reads the records of a file one by one, of which skipped lines are missing in front. A malformed line is a record
+// with a mistake. The error is a *FileError, or that of in or of each.
 func eachRecord(in io.Reader, format Format, skipped int64, each func(*record) error) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	if mark, err := lines.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {

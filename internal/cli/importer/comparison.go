@@ -86,8 +86,8 @@ func later(a, b time.Time) time.Time {
 
 func order(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }
 
-// findExtras looks for stored events that aren't in the file, within its period and providers. looked is false if the file has more
-// events than can be remembered.
+// findExtras looks for stored events that aren't in the file, within its period and providers. looked is false if the file has
+// more events than can be remembered.
 func (o *comparison) findExtras(c *cobra.Command, a *cli.API) (looked bool, err error) {
 	if len(o.found) > maxCompared {
 		return false, nil

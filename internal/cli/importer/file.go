@@ -33,8 +33,8 @@ func (s *source) addFlags(c *cobra.Command) {
 
 const ndjson = "application/x-ndjson"
 
-// send sends a file in parts, and prints the mistakes that are found. First it asks check with an empty body: while a large one is
-// being sent, a refusal may not be readable.
+// send sends a file in parts, and prints the mistakes that are found. First it asks check with an empty body: while a large one
+// is being sent, a refusal may not be readable.
 func (s *source) send(c *cobra.Command, a *cli.API, name, check string, r *reading, use func(upload) error) error {
 	in, err := openSource(c, name)
 	if err != nil {

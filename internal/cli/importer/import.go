@@ -116,7 +116,8 @@ func (o *importOptions) try(c *cobra.Command, a *cli.API, file string) error {
 		var part api.TriedLines
 		err := p.to("/imports/plan", &part)
 		result.Counts.AddAll(part.Counts)
-		result.Problems = append(result.Problems, part.Problems[:min(len(part.Problems), operation.MaxProblems-len(result.Problems))]...)
+		room := operation.MaxProblems - len(result.Problems)
+		result.Problems = append(result.Problems, part.Problems[:min(len(part.Problems), room)]...)
 		r.add(part.ImportedLines)
 		return err
 	}); err != nil {

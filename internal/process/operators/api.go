@@ -30,7 +30,8 @@ type Side struct {
 	Config config.Config
 	// Catalogue returns the definitions.
 	Catalogue func() *providers.Live
-	// Unreadable returns why Catalogue lacks the definitions that aren't built in; nil for a process that wouldn't have started then.
+	// Unreadable returns why Catalogue lacks the definitions that aren't built in; nil for a process that wouldn't have started
+	// then.
 	Unreadable func() error
 	Codec      *payloadcodec.Codec
 	Temporal   client.Client

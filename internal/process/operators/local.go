@@ -71,8 +71,8 @@ func OpenLocal(ctx context.Context, cfg config.Config, caller string) (*Local, e
 	return l, nil
 }
 
-// definitionsOf loads the definitions when they are first needed, which costs more than most commands. If they can't be loaded, it
-// returns the built-in ones with the error.
+// definitionsOf loads the definitions when they are first needed, which costs more than most commands. If they can't be loaded,
+// it returns the built-in ones with the error.
 func definitionsOf(cfg config.Config) func() (*providers.Live, error) {
 	return sync.OnceValues(func() (*providers.Live, error) {
 		rate := receiving.NewRate(cfg.Providers.Rate.Requests, cfg.Providers.Rate.Per)
