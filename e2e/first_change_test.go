@@ -167,7 +167,7 @@ func (r *rollout) awaitMore(t *testing.T, what string) {
 
 // The first change after the release before: a column, a setting with another name, and another command of the workflow. It is rolled
 // out under load, first the tables, then the worker, then the ingress; rolled back in the opposite order; and rolled out again:
-//   - both programs run beside each other, and both understand the former name of the setting
+//   - both programs run at the same time, and both understand the former name of the setting
 //   - each accepted event is one processed row, and no dead letter; each refused request is counted
 //   - no run stays open
 func TestTheFirstChangeRollsOutAndBackUnderLoad(t *testing.T) {

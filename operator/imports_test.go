@@ -124,7 +124,7 @@ func TestAnImportIsKeptInParts(t *testing.T) {
 	require.Contains(t, behind.called(), "drop "+first.ID)
 }
 
-// If a later page of the first part can't be kept, nobody knows the ID of the first, so it is removed.
+// If a later page of the first part can't be kept, the client never gets the ID of the first, so it is removed.
 func TestAPartIsKeptWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	behind := &stub{importErr: errors.New("full")}

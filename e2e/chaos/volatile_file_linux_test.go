@@ -13,8 +13,11 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// sector is the largest write of a disk that is never torn.
-const sector = 512
+// A sector is the smallest write of a disk, in bytes. A block of 4 KiB is the largest that is never torn; a page of PostgreSQL has two.
+const (
+	sector         = 512
+	sectorsOfBlock = 4096 / sector
+)
 
 // volatileFile is a file in a FUSE file system that behaves like a disk with a volatile cache: a write survives a power cut for
 // certain only if it was synced afterwards.
@@ -134,14 +137,19 @@ func (f *volatileFile) countDown() {
 	}
 }
 
-// cut ends the power: reads, writes and syncs fail from now on. A random share of the unsynced sectors survives, each with any of
-// its contents since the last sync.
+// cut ends the power: reads, writes and syncs fail from now on. A random share of the unsynced blocks survives, each with any of its
+// contents since the last sync. Today's disks write a block at once, and ext4 relies on it: if the two sectors of its superblock come
+// from different writes, it can't be mounted.
 func (f *volatileFile) cut(o *powerCut) {
 	f.off, f.next = true, nil
 	share := o.rng.Float64()
+	block, survives, version := int64(-1), false, 0.0
 	for _, number := range slices.Sorted(maps.Keys(f.unsynced)) {
+		if number/sectorsOfBlock != block {
+			block, survives, version = number/sectorsOfBlock, o.rng.Float64() < share, o.rng.Float64()
+		}
 		versions := f.unsynced[number]
-		if o.rng.Float64() < share && f.keep(number, versions[o.rng.IntN(len(versions))]) {
+		if survives && f.keep(number, versions[int(version*float64(len(versions)))]) {
 			o.survived++
 		}
 	}

@@ -150,7 +150,7 @@ func (a *API) stageImport(c *fiber.Ctx) error {
 			staged.Staged += int64(len(items))
 			return a.Imports.Store.StageImport(ctx, staged.ID, isNew, items)
 		})
-		if err != nil && id == "" && staged.ID != "" { // nobody else knows the ID
+		if err != nil && id == "" && staged.ID != "" { // the client has no ID to continue with
 			err = errors.Join(err, a.Imports.Store.DropImport(context.WithoutCancel(ctx), staged.ID))
 		}
 		staged.ImportedLines = p.found

@@ -87,8 +87,8 @@ func (c *cutter) next() (next row, err error) {
 	return next, err
 }
 
-// nextOfCSV returns the lines up to the first end of a line that isn't within quotes. Whether they are well-formed is for a
-// Reader to find out.
+// nextOfCSV returns the lines up to the first end of a line that isn't within quotes. A Reader finds out whether they are a
+// record.
 func (c *cutter) nextOfCSV() (next row, err error) {
 	for isQuoted := false; ; {
 		part, err := c.lines.ReadSlice('\n')

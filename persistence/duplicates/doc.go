@@ -1,5 +1,5 @@
-// Package duplicates stores what is left of requests that repeat an event: how many came, their IDs, and those with the key of an
-// event and other content.
+// Package duplicates stores how many requests repeated an event, their IDs, and the requests with the key of an event and other
+// content.
 //
 // It must not decide which events are duplicates: the writer and the ingress do.
 package duplicates
