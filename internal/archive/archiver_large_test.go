@@ -76,7 +76,7 @@ func TestAPurgeOfLargeBodiesReadsEachOnce(t *testing.T) {
 	read.Store(0)
 	n, err := archiver.PurgeBatch(t.Context(), retention.Events, time.Now())
 	require.NoError(t, err)
-	require.EqualValues(t, 16, n)
+	require.EqualValues(t, 15, n) // each is a little larger than 1 MiB
 	require.Less(t, read.Load(), int64(18<<20))
 	require.Equal(t, rows-n, purge(t, archiver, retention.Events))
 	require.EqualValues(t, 1, purge(t, archiver, retention.DeadLetters))

@@ -3,10 +3,142 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 
 	"holdfast/event"
 	"holdfast/operator/httpapi"
 )
+
+// identified are the events that a text identifies.
+type identified struct {
+	EventIDs []string `json:"event_ids"`
+}
+
+var identifyParameter = httpapi.TextParameter("text", "ID of an event, of its workflow (provider:key) or of its request, "+
+	"its key, or the number of its dead letter.")
+
+func (a *API) identify(c *fiber.Ctx) error {
+	return httpapi.ReadByPath(c, "text", func(ctx context.Context, text string) error {
+		ids, err := a.Identify(ctx, text)
+		if err != nil {
+			return err
+		}
+		return c.JSON(identified{ids})
+	})
+}
+
+// maxIdentified is how many events of a key are named, if several providers have it.
+const maxIdentified = 20
+
+// Identify returns the IDs of the events that a text identifies: one by its own ID, its workflow's, its key or its dead letter's
+// number; all events of a request by the request's ID. They need not be stored any more.
+func (a *API) Identify(ctx context.Context, text string) ([]string, error) {
+	isUnsearched := false
+	for _, find := range []func(context.Context, string) ([]string, error){
+		a.byNumber, a.byWorkflow, a.byKey, a.byID, a.Events.EventsOfRequest, a.acceptedByKey,
+	} {
+		ids, err := find(ctx, text)
+		switch {
+		case len(ids) > 0:
+			return ids, err
+		case event.CodeOf(err) == event.CodeNoTemporal:
+			isUnsearched = true
+		case err != nil && !errors.Is(err, event.ErrNotFound):
+			return nil, err
+		}
+	}
+	if uuid.Validate(text) == nil {
+		return []string{text}, nil // an operator's decision about it may exist
+	}
+	return nil, notIdentified(text, isUnsearched)
+}
+
+func notIdentified(text string, isUnsearched bool) error {
+	detail := fmt.Sprintf("no event matches %q: use its ID, its workflow ID (provider:key), its key, "+
+		"the number of its dead letter, or the ID of its request", text)
+	if isUnsearched {
+		detail += "; Temporal didn't respond, so events waiting for a worker were not searched"
+	}
+	return &httpapi.RefusalError{Code: httpapi.CodeNoSuchThing, Detail: detail}
+}
+
+// byNumber also looks for an equal key, because either may be meant.
+func (a *API) byNumber(ctx context.Context, text string) ([]string, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || a.DeadLetters == nil {
+		return nil, event.ErrNotFound
+	}
+	ids, err := a.byKey(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.DeadLetters.DeadLetter(ctx, n)
+	switch {
+	case errors.Is(err, event.ErrNotFound):
+		return ids, nil
+	case err == nil && !slices.Contains(ids, d.Receipt.ID):
+		ids = append(ids, d.Receipt.ID)
+	}
+	return ids, err
+}
+
+func (a *API) byWorkflow(ctx context.Context, text string) ([]string, error) {
+	provider, key, ok := event.SplitWorkflowID(text)
+	if !ok || uuid.Validate(text) == nil {
+		return nil, event.ErrNotFound
+	}
+	for _, one := range []string{key, event.CanonicalKey(provider, key)} {
+		record, err := a.Events.EventByKey(ctx, provider, one)
+		if !errors.Is(err, event.ErrNotFound) {
+			return single(record.Receipt.ID, err)
+		}
+	}
+	return single(a.EventOfWorkflow(ctx, text))
+}
+
+// byKey searches all providers.
+func (a *API) byKey(ctx context.Context, text string) (ids []string, err error) {
+	if uuid.Validate(text) == nil {
+		return nil, event.ErrNotFound
+	}
+	return idsOf(a.Events.Events(ctx, event.RecordQuery{Key: text, Limit: maxIdentified}))
+}
+
+func (a *API) byID(ctx context.Context, text string) ([]string, error) {
+	if uuid.Validate(text) != nil {
+		return nil, event.ErrNotFound
+	}
+	_, err := a.Events.WorkflowsOf(ctx, text)
+	return single(text, err)
+}
+
+// acceptedByKey looks among the newest open runs for events of all providers that still wait for a worker.
+func (a *API) acceptedByKey(ctx context.Context, text string) ([]string, error) {
+	if uuid.Validate(text) == nil || a.Accepted == nil {
+		return nil, event.ErrNotFound
+	}
+	found, err := a.Accepted.AcceptedEvents(ctx, event.RecordQuery{Key: text})
+	return idsOf(found.Records, err)
+}
+
+func idsOf(records []event.Record, err error) (ids []string, _ error) {
+	for _, r := range records {
+		ids = append(ids, r.Receipt.ID)
+	}
+	return ids, err
+}
+
+func single(id string, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []string{id}, nil
+}
 
 // findEvent finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged.
 // By event ID alone it searches Temporal's list, which lags by some hundred milliseconds.
