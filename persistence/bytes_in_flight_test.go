@@ -37,6 +37,18 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 			_, err := d.Rebuilds.Unfetched(ctx, "rebuild", 500)
 			return err
 		}},
+		{"drain of the inbox", nil, fillInbox(event.LaneOverflow), func(d *database) error {
+			n, err := d.Inbox.DrainInbox(ctx, event.LaneOverflow, 30, all(event.StartOutcome{Started: true}, &[]event.Waiting{}))
+			require.Equal(d.t, 30, n, "there is more")
+			depth, _ := d.Inbox.InboxDepth(ctx)
+			require.EqualValues(d.t, 20, depth[event.LaneOverflow].Depth, "what wasn't read waits")
+			return err
+		}},
+		{"batch", nil, fillInbox(event.LaneBulk), func(d *database) error {
+			events, err := d.Writer.ProcessBatch(ctx, 100, newBatchRun(), parse)
+			require.Len(d.t, events, 10)
+			return err
+		}},
 		{"reconcile", []int{15 * mib, 10 * mib, mib}, fillUnfinished, func(d *database) error {
 			_, err := d.DeadLetters.Unfinished(ctx, allRows(200))
 			return err
@@ -91,6 +103,16 @@ func fillProcessed(d *database, sizes []int) {
 	}
 	d.sizeBodies("events", "id", ids, sizes)
 	d.createRebuild("rebuild", operation.RebuildFilter{}, false)
+}
+
+func fillInbox(lane event.Lane) func(d *database, sizes []int) {
+	return func(d *database, sizes []int) {
+		var ids []string
+		for _, r := range d.spool(lane, len(sizes)) {
+			ids = append(ids, r.ID)
+		}
+		d.sizeBodies("inbox", "event_id", ids, sizes)
+	}
 }
 
 func fillUnfinished(d *database, sizes []int) {

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,15 +14,20 @@ import (
 	"holdfast/persistence/writer"
 )
 
+// claimInbox skips rows claimed by another process. The run of a large event reads its body itself. A body that doesn't fit
+// into the page is null.
+var claimInbox = `
+SELECT ` + waitingFields + `
+       CASE WHEN lane = 'large' THEN '' WHEN ` + postgres.FitsBytes("octet_length(raw_body)", "seq") + ` THEN raw_body END
+  FROM (SELECT * FROM inbox WHERE lane = $1 AND due_at <= clock_timestamp()
+         ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED) AS claimed
+ ORDER BY seq`
+
 const (
 	waitingColumns = `
 SELECT ` + waitingFields
 	waitingFields = `seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts,
        coalesce(last_error, ''), due_at, `
-
-	// claimInbox skips rows claimed by another process. The run of a large event reads its body itself.
-	claimInbox = waitingColumns + `CASE WHEN lane = 'large' THEN '' ELSE raw_body END FROM inbox
- WHERE lane = $1 AND due_at <= clock_timestamp() ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED`
 
 	// Two events of one workflow may be in the inbox, each in its own dedupe window.
 	deleteInbox = `DELETE FROM inbox WHERE workflow_id = ANY($1::text[]) AND event_id = ANY($2::uuid[])`
@@ -31,10 +37,11 @@ UPDATE inbox SET attempts = attempts + 1, last_error = $2, due_at = clock_timest
  WHERE workflow_id = $1 AND event_id = $4::uuid`
 )
 
-// DrainInbox claims up to limit due rows of a lane, oldest first, that no other process has claimed, and applies settle's results
-// (one a row, in the same order). A row whose receipt this version can't read becomes a dead letter, and is not passed to settle.
-// DrainInbox returns how many rows it claimed. The rows are locked until settle returns, so settle must be fast; if the process
-// dies meanwhile, they are unchanged.
+// DrainInbox claims up to limit due rows of a lane, oldest first, that no other process has claimed, and applies settle's
+// results (one a row, in the same order). A row whose receipt this version can't read becomes a dead letter, and is not passed
+// to settle. The bodies have at most postgres.MaxPageBytes. DrainInbox returns how many rows it claimed, also those whose
+// bodies didn't fit: they stay due. The rows are locked until settle returns, so settle must be fast; if the process dies
+// meanwhile, they are unchanged.
 func (s *Store) DrainInbox(
 	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (n int, err error) {
@@ -60,6 +67,8 @@ func (s *Store) drainInbox(
 	if len(rows) == 0 {
 		return 0, nil
 	}
+	claimed := len(rows)
+	rows = slices.DeleteFunc(rows, func(row waiting) bool { return row.Body == nil })
 	var readable []event.Waiting
 	for _, row := range rows {
 		if row.unread == nil {
@@ -70,7 +79,7 @@ func (s *Store) drainInbox(
 	if len(readable) > 0 {
 		outcomes = settle(ctx, readable)
 	}
-	return len(rows), settleRows(ctx, tx, rows, outcomes)
+	return claimed, settleRows(ctx, tx, rows, outcomes)
 }
 
 // settleRows applies the results of the rows that could be read.

@@ -10,18 +10,17 @@ import (
 	"holdfast/persistence/records"
 )
 
-const (
-	// claimRows skips rows locked by another batch. The index on arrival serves and bounds it.
-	claimRows = `
-SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at, i.raw_body,
+// claimRows skips rows locked by another batch. The index on arrival serves and bounds it. A body that doesn't fit into the
+// page is null.
+var claimRows = `
+SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at,
+       CASE WHEN ` + postgres.FitsBytes("octet_length(i.raw_body)", "i.seq") + ` THEN i.raw_body END,
        EXISTS (SELECT FROM (SELECT subscription_id, state FROM dead_letters WHERE workflow_id = i.workflow_id OFFSET 0) AS d
                 WHERE d.subscription_id = 0 AND d.state IN ('open', 'replaying', 'exhausted'))
-  FROM inbox AS i
- WHERE i.lane = 'bulk'
- ORDER BY i.seq
- LIMIT $1
-   FOR UPDATE OF i SKIP LOCKED`
+  FROM (SELECT * FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS i
+ ORDER BY i.seq`
 
+const (
 	// lockClaimed names the other lanes, so that no plan reads the whole bulk lane.
 	lockClaimed = `
 SELECT event_id::text FROM inbox
@@ -43,7 +42,8 @@ type Row struct {
 	HasDeadLetter bool
 }
 
-// QueueClaim locks up to limit rows, oldest first, until the transaction ends.
+// QueueClaim locks up to limit rows until the transaction ends, and takes the oldest whose bodies have at most
+// postgres.MaxPageBytes.
 func QueueClaim(b *pgx.Batch, limit int, take func(Row)) {
 	b.Queue(claimRows, limit).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
@@ -53,6 +53,9 @@ func QueueClaim(b *pgx.Batch, limit int, take func(Row)) {
 			var receivedAt time.Time
 			if err := rows.Scan(&r.WorkflowID, &receipt, &id, &provider, &receivedAt, &r.Body, &r.HasDeadLetter); err != nil {
 				return err
+			}
+			if r.Body == nil {
+				continue
 			}
 			r.Receipt, r.IsReadable = records.ReadReceipt(receipt, r.WorkflowID, id, provider, receivedAt)
 			take(r)

@@ -14,3 +14,10 @@ func WithinBytes(sized string) string {
                 FROM (` + sized + `) AS sized) AS next
         WHERE before = 0 OR before + size <= ` + strconv.Itoa(MaxPageBytes) + `)`
 }
+
+// FitsBytes returns the SQL of a condition on a row of a page that is sorted by a column: its body and those before it have at
+// most MaxPageBytes, or it is the first one. size is the SQL of a body's size.
+func FitsBytes(size, sortedBy string) string {
+	upTo := `sum((` + size + `)::bigint) OVER (ORDER BY ` + sortedBy + ` ROWS UNBOUNDED PRECEDING)`
+	return `(` + upTo + ` <= ` + strconv.Itoa(MaxPageBytes) + ` OR ` + upTo + ` = ` + size + `)`
+}
