@@ -2,11 +2,11 @@
 # Lists the functions of Holdfast that one ordinary event runs through, from the request to the delivery: those that a run with one
 # event covers, and an idle run of the same program doesn't. Needs bin/temporal (make bin/temporal) and jq.
 #
-#   bench/event-path.sh            # writes docs/internals/event-path.txt
+#   bench/event-path.sh            # writes bin/event-path.txt
 #   PROGRAM=… OUT=… bench/event-path.sh    # measures a program that was built with -cover
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out=${OUT:-docs/internals/event-path.txt}
+out=${OUT:-bin/event-path.txt}
 work=$(mktemp -d)
 pid=
 finish() {
