@@ -72,9 +72,9 @@ release-parts: ## Check the parts of a release, without compiling it
 TEST_PARTS = $(if $(filter ./...,$(PACKAGES)),api-clients chart demo-parts queries release-parts test-bench)
 TEST_NEEDS = $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED)
 
-# test-side-by-side makes both targets at once and prints the slowest tests of both. SHARING prefixes it.
-define test-side-by-side
-rm -f bin/test-*; $(SHARING) $(MAKE) --no-print-directory -j2 -k $(1); code=$$?; \
+# test-both makes two targets and prints the slowest tests of both. SHARING prefixes it.
+define test-both
+rm -f bin/test-*; $(SHARING) $(MAKE) --no-print-directory -k $(1); code=$$?; \
 	echo; echo "the slowest:"; cat bin/test-*-times.json | bin/gotestsum tool slowest --num 10; \
 	for reruns in bin/test-*-reruns.txt; do if [ -s $$reruns ]; then echo; echo "FAILED AT FIRST:"; cat $$reruns; fi; done; \
 	exit $$code
@@ -87,13 +87,13 @@ test-bench:
 
 .PHONY: test
 test: $(TEST_PARTS) $(TEST_NEEDS) ## Run every test, with a real PostgreSQL and a real Temporal that the tests start themselves
-	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about a quarter of an hour on 2 cores)"
-	@$(call test-side-by-side,test-raced test-unraced)
+	@echo "testing $(PACKAGES) $(if $(RACE),with,WITHOUT) the race detector (about 20 minutes on 2 cores)"
+	@$(call test-both,test-unraced test-raced)
 
 .PHONY: test-fast
 test-fast: SHARING = go run ./internal/devstack/stacktest/share
 test-fast: $(TEST_PARTS) $(TEST_NEEDS) ## The same tests without the race detector, on shared servers; Go remembers those of packages that didn't change
-	@$(call test-side-by-side,test-remembered test-building)
+	@$(call test-both,-j2 test-remembered test-building)
 
 # Packages whose tests run without the race detector: those without goroutines or state for several of them, and those that drive
 # programs, which are built without it. internal/archtest derives the list from the code.
@@ -105,12 +105,11 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy \
 	operator/api/deliveryapi operator/console/plot operator/importer operator/launch persistence/entities \
 	providers/auth/denial providers/definition providers/jq providers/mapping providers/reading workflows/histories
 
-# A run of go test has the detector for all packages or for none, hence two. The tests of programs mostly wait, so both runs share the
-# cores. The one with the detector yields, since processes that get no time miss their deadlines. The other is compiled as programs are,
-# so that Go compiles each package once for both. `make verify` vets the code.
+# A run of go test has the detector for all packages or for none, hence two. They don't run side by side: on two cores that saved a tenth
+# of the time, and tests of either run missed their deadlines. Without the detector, tests are compiled as programs are, so that Go
+# compiles each package once for both. `make verify` vets the code.
 test-raced: SELECT = grep -vxFf <(printf 'holdfast/%s\n' $(UNRACED))
 test-raced: FLAGS = $(RACE) -shuffle=on
-test-raced: YIELDING = nice -n 5
 test-unraced: SELECT = grep -xFf <(printf 'holdfast/%s\n' $(UNRACED))
 test-unraced: FLAGS = -shuffle=on
 test-unraced test-building test-remembered: COMPILED = CGO_ENABLED=0
@@ -124,7 +123,7 @@ test-remembered: SELECT = grep -vE '$(BUILDING)'
 .PHONY: test-raced test-unraced test-remembered test-building
 test-raced test-unraced test-remembered test-building:
 	@all=$$(go list $(PACKAGES)) || exit; packages=$$($(SELECT) <<<"$$all") || exit 0; \
-		$(YIELDING) env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(COMPILED) bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
+		env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(COMPILED) bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
 		-- $(FLAGS) -trimpath -vet=off -p 2 -timeout 40m $(TESTFLAGS)
 

@@ -30,6 +30,11 @@ entities:
   - {kind: order, each: range(.body.lines), id: .body.id, op: patch, state: '{total: .body.total}'}
 `
 
+// keepParts keeps what is put into the inbox from being drained.
+const keepParts = `
+CREATE FUNCTION keep_parts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.due_at := now() + interval ''1 hour''; RETURN NEW; END';
+CREATE TRIGGER keep_parts BEFORE INSERT ON inbox FOR EACH ROW EXECUTE FUNCTION keep_parts()`
+
 // Events that PostgreSQL has, because of their size or because they were accepted as copies, are split by a corrected definition.
 // One of each two has the key of its first part. Processes are killed before the parts are in the inbox, while they are, and while they
 // run:
@@ -85,6 +90,7 @@ func splitStored(t *testing.T, size int, lane event.Lane, env string) {
 	n.kill()
 
 	define(strings.Replace(bundle, "type: .body.type", "type: .body.type\nbatch: {items: events}", 1))
+	i.exec(t, keepParts)
 	worker := i.start(t, "worker")
 	for order := range bodies {
 		out, err := i.run(t, "dlq", "replay", letters[order])
@@ -114,6 +120,7 @@ func splitStored(t *testing.T, size int, lane event.Lane, env string) {
 	require.NotNil(t, started.Conflict)
 	require.Equal(t, part, started.Conflict.Owner)
 
+	i.exec(t, "DROP TRIGGER keep_parts ON inbox; UPDATE inbox SET due_at = now()")
 	n = i.start(t, "serve")
 	eventually(t, time.Minute, "a part is processed", func() error {
 		if i.count(t, processedEvents) == 0 {
