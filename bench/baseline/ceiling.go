@@ -57,7 +57,7 @@ func Starts(ctx context.Context, e Engine, in io.Reader, out io.Writer) error {
 	})
 }
 
-// OwnQueue and OwnType belong to the workflows that stand in for a user's own.
+// OwnQueue and OwnType name the workflows that play the part of a user's workflows.
 const (
 	OwnQueue = "bench-own"
 	OwnType  = "Own"

@@ -110,7 +110,7 @@ func prepareTemplate(ctx context.Context, p *postgres) error {
 }
 
 // startTemporal links Temporal to its database. It lets the dev stack create the schema, the configuration and the namespace, and
-// then runs the server as a process of its own: it can start in any order, and isn't restarted after a signal.
+// then runs the server as a separate process, which can start in any order and isn't restarted after a signal.
 func (s *stack) startTemporal(ctx context.Context) (err error) {
 	if s.store, err = newLink("temporal-to-its-database", hostOf(s.memory.url("postgres"))); err != nil {
 		return err

@@ -83,8 +83,8 @@ type ImportRequest struct {
 // MaxPart bounds a part of a file, in bytes.
 const MaxPart = importer.MaxPart
 
-const partDetails = "The body is a part of the file as it is, up to 37 MiB: whole lines, and for CSV its heading in front. " +
-	"Content-Type tells the format: application/x-ndjson or text/csv. "
+const partDetails = "The body has whole lines of the file, unchanged, up to 37 MiB. Each part of a CSV file begins with its " +
+	"heading. The Content-Type is application/x-ndjson or text/csv. "
 
 // The parameters of a part of a file.
 var (

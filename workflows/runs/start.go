@@ -122,21 +122,16 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 			continue
 		}
-		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
-		isInWindow := !r.OutsideWindowOf(earlier.receivedAt)
-		if earlier.Conflict != nil && isInWindow && s.findHeir(ctx, &earlier) {
-			earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
-		} else if r.IsConflict(earlier.Conflict) && isInWindow {
-			if first, same := s.rewritten(ctx, r, body, earlier.Started); same {
-				earlier.Conflict, earlier.Rewritten, r.Fingerprint, body = nil, true, earlier.Fingerprint, first
-			}
+		isNew := r.OutsideWindowOf(earlier.receivedAt)
+		if earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint); earlier.Conflict != nil && !isNew {
+			body = s.compare(ctx, &r, body, &earlier)
 		}
 		switch {
 		case earlier.EventID == own:
 			return s.withOutcome(ctx, earlier.Started), nil
-		case r.OutsideWindowOf(earlier.receivedAt) && earlier.State == StateProcessing:
+		case isNew && earlier.State == StateProcessing:
 			return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrKeyBusy)
-		case r.OutsideWindowOf(earlier.receivedAt):
+		case isNew:
 			r.ID, dead = own, Started{}
 			reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 		case earlier.State == StateDead && !rejectRedelivery && earlier.Conflict == nil:
@@ -151,6 +146,24 @@ func (s *Starter) Start(ctx context.Context, r event.Receipt, body []byte, rejec
 		}
 	}
 	return Started{}, fmt.Errorf("start workflow %s: %w", r.WorkflowID(), ErrStartContended)
+}
+
+// compare looks more closely at an event whose content isn't that of the earlier run's event. It corrects the earlier run and its
+// conflict, and returns the body to start with.
+func (s *Starter) compare(ctx context.Context, r *event.Receipt, body []byte, earlier *earlierRun) []byte {
+	if s.findHeir(ctx, earlier) {
+		earlier.Conflict = r.ConflictWith(earlier.EventID, earlier.Fingerprint)
+		return body
+	}
+	if !r.IsConflict(earlier.Conflict) {
+		return body
+	}
+	first, same := s.rewritten(ctx, *r, body, earlier.Started)
+	if !same {
+		return body
+	}
+	earlier.Conflict, earlier.Rewritten, r.Fingerprint = nil, true, earlier.Fingerprint
+	return first
 }
 
 // findHeir sets the event that has the key, if the run has split its own event and passed the key to a part, which waits for its
