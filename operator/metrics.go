@@ -60,12 +60,6 @@ func openAPI(c *fiber.Ctx) error {
 	return c.Send(openAPIDocument)
 }
 
-// RefusalMemory counts why this process refused requests.
-type RefusalMemory interface {
-	// Refusals returns a provider's refusals, or for "" the refusals of all providers, by name.
-	Refusals(provider string) []oversight.ProviderRefusals
-}
-
 // refusalRoutes returns the routes of every process that receives webhooks, even without the rest of the API.
 func (o Options) refusalRoutes() []httpapi.Route {
 	if o.Refusals == nil {

@@ -35,7 +35,7 @@ type Options struct {
 	// API is the operator API; nil leaves it out.
 	API *api.API
 	// Refusals are this process's refused requests; nil leaves them out.
-	Refusals RefusalMemory
+	Refusals api.RefusalMemory
 	// Tokens grant access to the API. Without tokens, every client that reaches the server may do anything: see CheckAddress.
 	Tokens access.Tokens
 	// Sessions stores logins; nil disables them. LoginLinks are one-time login links; nil disables those.

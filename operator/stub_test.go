@@ -30,6 +30,10 @@ import (
 
 // stub stands in for everything behind the API, to observe what reaches it. Package e2e tests the API with real backends.
 type stub struct {
+	// Only the console calls the methods that stub lacks.
+	api.EventStore
+	deliveryapi.DeliveryStore
+
 	staged    []string
 	importErr error
 	mu        sync.Mutex

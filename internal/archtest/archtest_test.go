@@ -1,6 +1,9 @@
 package archtest
 
 import (
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,6 +51,35 @@ func TestCommandsHaveOneDoor(t *testing.T) {
 	packages, err := Load(root)
 	require.NoError(t, err)
 	require.Empty(t, OneDoor.Breaches(packages))
+}
+
+// The console, the importer and the dispatcher reach the stores through the operator API's interfaces only.
+func TestSurfacesHaveNoStoreOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	packages, err := Load(root)
+	require.NoError(t, err)
+	own, err := OwnStores(packages, Surfaces)
+	require.NoError(t, err)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(NotStores)), own, "use an interface of operator/api")
+}
+
+func TestAStoreOfASurfaceIsFound(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "", `package console
+
+type Finder interface{ Find(ctx context.Context, text string) (ids []string, err error) }
+
+type Options struct {
+	API     *api.API
+	Sources func(ctx context.Context, limit int) ([]string, error)
+}
+
+type Names interface{ Names() []string }
+
+func (c *Console) find(ctx context.Context) error { return nil }
+`, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Finder", "Options"}, openTypes(file))
 }
 
 // withoutRoot removes the module's own directory, whose files the top-level check covers.

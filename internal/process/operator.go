@@ -98,11 +98,11 @@ func (p *process) dispatcherOf(ctx context.Context) (ingress.Dispatcher, error) 
 	if !p.cfg.Database.URL.IsSet() {
 		return nil, errors.New("HOLDFAST_DISPATCHER_TOKEN needs DATABASE_URL: events and subscriptions are read there")
 	}
-	side, store, err := p.openSide(ctx)
+	side, _, err := p.openSide(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return side.Dispatcher(p.api, store)
+	return side.Dispatcher(p.api)
 }
 
 // addRefusals serves the reasons of refused requests, if only this machine or clients with a token can reach them. An

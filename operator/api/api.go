@@ -32,6 +32,8 @@ type API struct {
 	Rebuilds    Rebuilder
 	Imports     *Importer
 	Recoveries  httpapi.Operations[operation.Recovery]
+	// Lists has no route of its own: the console shows it.
+	Lists Lists
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
@@ -70,18 +72,26 @@ type EventStore interface {
 	Duplicates(ctx context.Context, eventID string) (event.Duplicates, error)
 	// EventOfWorkflow returns the ID of the latest event that a workflow has run, stored or not, or event.ErrNotFound.
 	EventOfWorkflow(ctx context.Context, workflowID string) (eventID string, err error)
+	// EventsOfWorkflows is EventOfWorkflow for several workflows: it returns event IDs by workflow ID.
+	EventsOfWorkflows(ctx context.Context, workflowIDs []string) (eventIDs map[string]string, err error)
 	// WaitingByWorkflow returns the event of a workflow in the inbox, or event.ErrNotFound.
 	WaitingByWorkflow(ctx context.Context, workflowID string) (event.Waiting, error)
 	// EventByKey returns the stored event that owns a provider's key, or event.ErrNotFound.
 	EventByKey(ctx context.Context, provider, key string) (event.Record, error)
 	// EventsOfRequest returns the events received in a request, or event.ErrNotFound.
 	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
+	// EventsEndingWith returns the newest events whose ID ends with a text.
+	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
 	// WorkflowsOf returns the workflows that have run an event, or event.ErrNotFound if the event is unknown.
 	WorkflowsOf(ctx context.Context, id string) ([]string, error)
 	// Inbox lists the events in the inbox.
 	Inbox(ctx context.Context, q event.InboxQuery) ([]event.Waiting, error)
 	// StoredEvents returns which of the events have a row.
 	StoredEvents(ctx context.Context, ids []string) (map[string]bool, error)
+	// RecentTypes returns the providers and types of the newest events.
+	RecentTypes(ctx context.Context) (providers, types []string, err error)
+	// SourcesOf lists up to limit sources of a provider's events.
+	SourcesOf(ctx context.Context, provider string, limit int) ([]string, error)
 }
 
 // DeadLetterStore reads and closes dead letters. Each change writes one audit entry in its transaction, and is refused with a
@@ -151,6 +161,18 @@ type Rebuilder interface {
 	httpapi.Operations[operation.Rebuild]
 	// Diff returns what a dry run would change in some entities; event.ErrNotFound unless it is the latest rebuild.
 	Diff(ctx context.Context, id string) ([]fold.EntityDiff, error)
+}
+
+// Lists knows what was read of providers' lists of events.
+type Lists interface {
+	// Health says for each list until when its events are complete.
+	Health(ctx context.Context) ([]operation.ListHealth, error)
+}
+
+// RefusalMemory counts why this process refused requests.
+type RefusalMemory interface {
+	// Refusals returns a provider's refusals, or for "" the refusals of all providers, by name.
+	Refusals(provider string) []oversight.ProviderRefusals
 }
 
 // Redactor applies the redaction rules of providers' definitions.

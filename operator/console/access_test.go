@@ -9,6 +9,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/providers"
 )
 
 type auditLog = interface{ api.AuditLog }
@@ -21,7 +22,7 @@ func everything() *Console {
 			Stats: struct{ api.Statistics }{}, Replays: struct{ api.BulkReplayer }{}, Rebuilds: struct{ api.Rebuilder }{},
 			Imports: &api.Importer{}, Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
 		},
-		Definitions: struct{ Definitions }{}, Destinations: struct{ Destinations }{},
+		Definitions: &providers.Live{},
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/console"
+	"holdfast/providers"
 )
 
 // everything returns a console with all pages. Only destinations have a backend: any other change that gets through panics.
@@ -25,7 +26,7 @@ func everything(behind *destinations) console.Options {
 	shown.API.Replays = struct{ api.BulkReplayer }{}
 	shown.API.Rebuilds = struct{ api.Rebuilder }{}
 	shown.API.Imports = &api.Importer{}
-	shown.Definitions = struct{ console.Definitions }{}
+	shown.Definitions = &providers.Live{}
 	return shown
 }
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"holdfast/event/oversight"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
 	"holdfast/operator/guard"
+	"holdfast/providers"
 )
 
 // Home is the console's first page.
@@ -26,8 +26,6 @@ type Options struct {
 	// Doctor checks the installation and History keeps its metrics; nil leaves them out.
 	Doctor  Doctor
 	History plot.History
-	// Finder finds events by other IDs than their own.
-	Finder Finder
 	// TemporalWeb is the origin of Temporal Web, and Namespace the one with the workflows; "" leaves the links out.
 	TemporalWeb, Namespace string
 	// TraceURL is the URL of a trace, containing {trace_id}; "" leaves the links out.
@@ -36,20 +34,10 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 	// Definitions are the providers' definitions, and Refusals count this process's refused requests; nil leaves either out.
-	Definitions Definitions
-	Refusals    RefusalMemory
-	// Destinations reports the health of destinations; nil leaves their pages out.
-	Destinations Destinations
-	// Lists tells until when the events of providers are complete; nil leaves it out.
-	Lists Lists
+	Definitions *providers.Live
+	Refusals    api.RefusalMemory
 	// PublicURL is the ingress's URL as senders see it, for trying requests; "" if unknown.
 	PublicURL string
-}
-
-// RefusalMemory counts why this process refused requests.
-type RefusalMemory interface {
-	// Refusals returns a provider's refusals, or for "" the refusals of all providers, by name.
-	Refusals(provider string) []oversight.ProviderRefusals
 }
 
 // Console is the operators' web interface.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -13,14 +12,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// Destinations reports the health of destinations.
-type Destinations interface {
-	// RecentDeliveries summarizes the last deliveries of each destination, by its ID.
-	RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error)
-}
-
 func (c *Console) destinationRoutes() []route {
-	if c.API.Outbound == nil || c.Destinations == nil {
+	if c.API.Outbound == nil {
 		return nil
 	}
 	const one = "/console/destinations/:name"
@@ -160,7 +153,7 @@ func (c *Console) addRecent(ctx *fiber.Ctx, rows []destinationRow) error {
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	recent, err := c.Destinations.RecentDeliveries(ctx.UserContext(), ids)
+	recent, err := c.API.Outbound.Deliveries.RecentDeliveries(ctx.UserContext(), ids)
 	for i := range rows {
 		rows[i].Recent = recent[rows[i].ID]
 	}

@@ -53,7 +53,7 @@ func (s *destinations) shown() console.Options {
 		Providers: func() []string { return []string{"stripe"} },
 		Reserved:  handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
 	}
-	return console.Options{Destinations: s, API: &api.API{Outbound: &deliveryapi.API{
+	return console.Options{API: &api.API{Outbound: &deliveryapi.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,
 	}}}
 }

@@ -17,14 +17,6 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// Finder finds events by other IDs than their own.
-type Finder interface {
-	// EventsEndingWith returns the newest events whose ID ends with tail.
-	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
-	// RecentTypes returns the providers and types of the newest events.
-	RecentTypes(ctx context.Context) (providers, types []string, err error)
-}
-
 func (c *Console) eventRoutes() []route {
 	if c.API.Events == nil {
 		return nil
@@ -137,7 +129,7 @@ func (c *Console) find(ctx context.Context, id string) ([]string, error) {
 	if !shownTail.MatchString(tail) {
 		return nil, nil
 	}
-	return c.Finder.EventsEndingWith(ctx, tail)
+	return c.API.Events.EventsEndingWith(ctx, tail)
 }
 
 // shownTail matches the end of an event's ID, as shown in lists.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -17,18 +16,6 @@ import (
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
 )
-
-// Definitions returns the current definitions with this process's secrets.
-type Definitions interface {
-	Catalogue() *providers.Catalogue
-	// Loading returns the result of the last reload.
-	Loading() providers.Loading
-}
-
-// Lists tells what is known about providers' lists of events.
-type Lists interface {
-	Health(ctx context.Context) ([]operation.ListHealth, error)
-}
 
 func (c *Console) providerRoutes() []route {
 	if c.Definitions == nil {
@@ -165,8 +152,8 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	for _, of := range c.refusalsOf(p.Name()) {
 		data.Refused = of
 	}
-	if c.Lists != nil && data.Recovers() {
-		lists, err := c.Lists.Health(ctx.UserContext())
+	if c.API.Lists != nil && data.Recovers() {
+		lists, err := c.API.Lists.Health(ctx.UserContext())
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 	"holdfast/operator/console"
 	"holdfast/providers"
 )
@@ -249,7 +250,7 @@ func (lists) Health(context.Context) ([]operation.ListHealth, error) {
 // The page of a provider with a list of events says until when everything is here, what was missed, and what blocks its recovery.
 func TestThePageOfAProviderSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	v := startWith(t, console.Options{Definitions: definitions(t), Lists: lists{}})
+	v := startWith(t, console.Options{Definitions: definitions(t), API: &api.API{Lists: lists{}}})
 	viewer := v.as(t, access.RoleViewer)
 	_, page := viewer.get(v.url + "/console/providers/stripe")
 	for _, shown := range []string{

@@ -10,8 +10,8 @@ type suggestions struct{ Providers, Types []string }
 
 // suggestions returns the providers and types of the definitions and of the newest events.
 func (c *Console) suggestions(ctx context.Context) (k suggestions, err error) {
-	if c.Finder != nil {
-		if k.Providers, k.Types, err = c.Finder.RecentTypes(ctx); err != nil {
+	if c.API.Events != nil {
+		if k.Providers, k.Types, err = c.API.Events.RecentTypes(ctx); err != nil {
 			return k, err
 		}
 	}

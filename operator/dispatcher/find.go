@@ -77,7 +77,7 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 func (s *Server) find(ctx context.Context, id, source string) (detail api.EventDetail, err error) {
 	sources := []string{source}
 	if source == "" {
-		stored, err := s.Sources(ctx, maxSources)
+		stored, err := s.API.Events.SourcesOf(ctx, Provider, maxSources)
 		if err != nil {
 			return detail, err
 		}
@@ -90,11 +90,11 @@ func (s *Server) find(ctx context.Context, id, source string) (detail api.EventD
 			workflows = append(workflows, workflow)
 		}
 	}
-	found, err := s.EventsOfWorkflows(ctx, workflows)
+	found, err := s.API.Events.EventsOfWorkflows(ctx, workflows)
 	if err == nil && len(found) == 0 && s.API.Accepted != nil {
 		found, err = s.accepted(ctx, id, source, workflows)
 		if err == nil && len(found) == 0 { // its run may have ended in the meantime
-			found, err = s.EventsOfWorkflows(ctx, workflows)
+			found, err = s.API.Events.EventsOfWorkflows(ctx, workflows)
 		}
 	}
 	switch {

@@ -25,7 +25,10 @@ type known struct {
 	record            *event.Record
 	decision          *event.Decision
 	conflict          *event.Conflict
+	sources           []string
 	queries, describe int
+	// workflows is how many the last query named.
+	workflows int
 }
 
 func (k *known) Event(context.Context, string) (event.Record, error) {
@@ -74,19 +77,20 @@ func (k *known) AcceptedEvents(context.Context, event.RecordQuery) (event.Accept
 	return event.AcceptedEvents{}, nil
 }
 
-func (k *known) serve(t *testing.T, sources []string) *Server {
-	t.Helper()
+func (k *known) SourcesOf(context.Context, string, int) ([]string, error) { return k.sources, nil }
+
+func (k *known) EventsOfWorkflows(_ context.Context, workflows []string) (map[string]string, error) {
+	k.queries++
+	k.workflows = len(workflows)
+	return nil, nil
+}
+
+func (k *known) serve() *Server {
 	return New(Options{
 		API:          &api.API{Events: k, Accepted: k},
 		Authenticate: func(string) error { return nil },
 		Parse:        func([]byte) error { return nil },
 		Key:          func(id, source string) string { return strings.TrimPrefix(source+":"+id, ":") },
-		Sources:      func(context.Context, int) ([]string, error) { return sources, nil },
-		EventsOfWorkflows: func(_ context.Context, workflows []string) (map[string]string, error) {
-			k.queries++
-			require.Len(t, workflows, len(sources)+1)
-			return nil, nil
-		},
 	})
 }
 
@@ -101,13 +105,13 @@ func get(s *Server, path string) (status int, body string) {
 // Looking up an unknown ID takes a few queries, however many sources have published.
 func TestAnUnknownIDIsAFewQuestions(t *testing.T) {
 	t.Parallel()
-	var sources []string
-	for i := range 400 {
-		sources = append(sources, fmt.Sprint("service-", i))
-	}
 	k := &known{}
-	status, _ := get(k.serve(t, sources), "/events/evt_1")
+	for i := range 400 {
+		k.sources = append(k.sources, fmt.Sprint("service-", i))
+	}
+	status, _ := get(k.serve(), "/events/evt_1")
 	require.Equal(t, 404, status)
+	require.Equal(t, len(k.sources)+1, k.workflows)
 	require.Equal(t, 2, k.queries, "before and after Temporal is asked")
 	require.LessOrEqual(t, k.describe, maxAsked)
 }
@@ -121,7 +125,7 @@ func TestOthersEventsDoNotExist(t *testing.T) {
 		"dropped":  {conflict: &event.Conflict{Owner: "other"}},
 		"unknown":  {},
 	} {
-		status, body := get(k.serve(t, nil), "/events/"+eventID)
+		status, body := get(k.serve(), "/events/"+eventID)
 		require.Equal(t, 404, status, name)
 		var refused struct {
 			Error struct{ Code, Message, Detail string }
@@ -135,7 +139,7 @@ func TestOthersEventsDoNotExist(t *testing.T) {
 // Field names are matched exactly, as in the definition.
 func TestNamesOfFieldsAreExact(t *testing.T) {
 	t.Parallel()
-	s := (&known{}).serve(t, nil)
+	s := (&known{}).serve()
 	require.Equal(t, "type: is missing", s.Check(Provider, "", []byte(`{"id":"evt_1","Type":"order.paid"}`)))
 	require.Empty(t, s.Check(Provider, "", []byte(`{"id":"evt_1","type":"order.paid","source":"shop","SOURCE":"erp","ID":7}`)))
 	require.Equal(t, []string{"shop"}, s.recent.list())
@@ -147,7 +151,7 @@ func TestNamesOfFieldsAreExact(t *testing.T) {
 // A source that no request can contain isn't kept.
 func TestHugeSourcesAreNotKept(t *testing.T) {
 	t.Parallel()
-	s := (&known{}).serve(t, nil)
+	s := (&known{}).serve()
 	for _, source := range []string{strings.Repeat("a", 1<<20), strings.Repeat("b", 300)} {
 		require.Empty(t, s.Check(Provider, "", []byte(`{"id":"evt_1","type":"order.paid","source":"`+source+`"}`)))
 	}

@@ -1,7 +1,6 @@
 package dispatcher
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"time"
@@ -20,10 +19,6 @@ const Provider = "events"
 // Options configure the dispatcher. Only Log may be nil.
 type Options struct {
 	API *api.API
-	// Sources lists up to limit sources of the published events.
-	Sources func(ctx context.Context, limit int) ([]string, error)
-	// EventsOfWorkflows returns the IDs of the latest events in PostgreSQL, by workflow ID.
-	EventsOfWorkflows func(ctx context.Context, workflowIDs []string) (eventIDs map[string]string, err error)
 	// Authenticate returns nil for an Authorization header with the dispatcher's token.
 	Authenticate func(header string) error
 	// Key returns the idempotency key of an event from its own ID and its source; "" if the definition sets none for it.

@@ -22,9 +22,9 @@ import (
 // Console returns the console over the API.
 func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
 	shown := console.Options{
-		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(), Finder: store.Read, Destinations: store.Outbox,
+		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(),
 		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
-		Definitions: s.Catalogue(), Lists: store.Recoveries, Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
+		Definitions: s.Catalogue(), Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
 		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
 	}
 	if len(o.TemporalWeb) > 0 {

@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"holdfast/event"
 	"holdfast/operator/api"
 	"holdfast/operator/dispatcher"
-	"holdfast/persistence"
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 )
@@ -18,7 +16,7 @@ import (
 const tokenVariable = "HOLDFAST_DISPATCHER_TOKEN" //nolint:gosec // a name
 
 // Dispatcher serves the requests of an outbound dispatcher's clients other than publishing.
-func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Server, error) {
+func (s Side) Dispatcher(all *api.API) (*dispatcher.Server, error) {
 	token := auth.NewOne(&definition.Problems{}, tokenVariable,
 		definition.Scheme{Token: &definition.Token{In: "bearer", Secrets: tokenVariable}}, nil).WithSecrets(s.Config.Secrets)
 	if err := token.CheckSecrets(); err != nil {
@@ -26,10 +24,6 @@ func (s Side) Dispatcher(all *api.API, store *persistence.Store) (*dispatcher.Se
 	}
 	return dispatcher.New(dispatcher.Options{
 		API: all,
-		Sources: func(ctx context.Context, limit int) ([]string, error) {
-			return store.Read.SourcesOf(ctx, dispatcher.Provider, limit)
-		},
-		EventsOfWorkflows: store.Upkeep.EventsOfWorkflows,
 		Authenticate: func(header string) error {
 			return token.Authenticate(&auth.Request{Header: map[string][]string{"authorization": {header}}}, time.Now())
 		},

@@ -32,7 +32,7 @@ func TestPagesSayThatTheDatabaseIsUnavailable(t *testing.T) {
 		shown := &api.API{Events: store.EventView(), DeadLetters: store.DeadLetters}
 		log := slog.New(slog.DiscardHandler)
 		server := operator.New(operator.Options{
-			API: shown, Log: log, Site: console.New(console.Options{API: shown, Log: log, Finder: store.Read}).Site(),
+			API: shown, Log: log, Site: console.New(console.Options{API: shown, Log: log}).Site(),
 			Checks: []operator.Check{
 				{Name: "database", Probe: store.Ping},
 				{Name: "temporal", Probe: func(context.Context) error { return way.temporal }},

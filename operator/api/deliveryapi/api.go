@@ -87,6 +87,8 @@ type DeliveryStore interface {
 	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
 	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
 	StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error)
+	// RecentDeliveries summarizes the last deliveries of each destination, by its ID.
+	RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error)
 	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
 	// Resend queues a delivery that has ended, in whatever way, or the first one of a processed event.
 	Resend(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
