@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,6 +84,15 @@ func AddRateFlag(c *cobra.Command, to *float64, name, usage string) {
 
 // RateText formats a rate as AddRateFlag parses it.
 func RateText(perSecond float64) string { return strconv.FormatFloat(perSecond, 'g', 4, 64) + "/s" }
+
+// PlanDuration formats how long a plan of n items takes, in whole seconds; "" for none.
+func PlanDuration(n int64, perSecond float64) string {
+	if n == 0 {
+		return ""
+	}
+	seconds := math.Ceil(float64(n) / perSecond)
+	return "at least " + (time.Duration(seconds) * time.Second).String() + ", at " + RateText(perSecond)
+}
 
 const providerFlag, sourceFlag = "provider", "source"
 

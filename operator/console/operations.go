@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -189,8 +188,12 @@ func ofResend(r operation.Resend) operationView {
 	o.About = "events, sent to " + r.Subscription
 	o.Filter = []frame.Fact{
 		{"subscription", r.Subscription}, {"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)},
-		{"delivered ones as well", strconv.FormatBool(r.Everything)},
-		{"imported ones as well", strconv.FormatBool(r.Imported)},
+	}
+	if r.Everything {
+		o.Filter = append(o.Filter, frame.Fact{"including", "delivered events"})
+	}
+	if r.Imported {
+		o.Filter = append(o.Filter, frame.Fact{"including", "imported events"})
 	}
 	o.Counts = []frame.Fact{count("Read", r.Read), count("Queued", r.Queued)}
 	to := url.Values{"subscription": {r.Subscription}}
@@ -200,11 +203,12 @@ func ofResend(r operation.Resend) operationView {
 
 func ofImport(i operation.Import) operationView {
 	o := viewOf(operation.KindImport, i)
-	o.About, o.Lines = "what another system had, from "+i.Name, i.Problems
+	o.About, o.Lines = "data of another system", i.Problems
+	o.Filter = []frame.Fact{{"file", i.Name}}
 	o.Counts = []frame.Fact{count("Total", i.Total), count("Applied", i.Read)}
 	for _, record := range operation.ImportRecords() {
 		if n, ok := i.Counts[record]; ok {
-			o.Counts = append(o.Counts, frame.Fact{string(record), fmt.Sprintf("%d new, %d there, %d unreadable, %d failed",
+			o.Counts = append(o.Counts, frame.Fact{string(record), fmt.Sprintf("%d new, %d existing, %d unreadable, %d failed",
 				n.New, n.There, n.Unreadable, n.Failed)})
 		}
 	}

@@ -34,3 +34,13 @@ func TestADifferenceThatDisappeared(t *testing.T) {
 	require.Contains(t, string(drawn), "Only the latest rebuild keeps its differences")
 	require.NotContains(t, string(drawn), "No entity would change")
 }
+
+// The list of imports names each file, and a resend names only what it includes.
+func TestAnOperationNamesItsScope(t *testing.T) {
+	t.Parallel()
+	i := ofImport(operation.Import{Name: "voice.ndjson", Counts: operation.ImportCounts{operation.ImportEvent: {New: 7, There: 40}}})
+	require.Equal(t, []frame.Fact{{"file", "voice.ndjson"}}, i.Filter)
+	require.Contains(t, i.Counts, frame.Fact{"event", "7 new, 40 existing, 0 unreadable, 0 failed"})
+	require.Len(t, ofResend(operation.Resend{Subscription: "crm"}).Filter, 3)
+	require.Contains(t, ofResend(operation.Resend{Imported: true}).Filter, frame.Fact{"including", "imported events"})
+}

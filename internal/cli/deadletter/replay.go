@@ -102,7 +102,6 @@ func writePlan(w io.Writer, f operation.ReplayFilter, plan operation.ReplayPlan,
 		_, err := fmt.Fprintf(w, "no waiting dead letter matches: %s\n", filterText(f))
 		return err
 	}
-	takes := time.Duration(float64(plan.Count) / perSecond * float64(time.Second)).Round(time.Second)
 	return cli.WriteFields(w,
 		"filter", filterText(f),
 		"dead letters", cli.Number(plan.Count),
@@ -112,7 +111,7 @@ func writePlan(w io.Writer, f operation.ReplayFilter, plan operation.ReplayPlan,
 		"other keys", keysText(plan, plan.CorrectedKeys, "by the current definition"),
 		"shared keys", keysText(plan, plan.SharedKeys, "of these: another event has the key, and the replay compares the two"),
 		"split", keysText(plan, plan.Splits, "which have several events by the current definition"),
-		"takes", takes.String()+" or more, at "+cli.RateText(perSecond),
+		"takes", cli.PlanDuration(plan.Count, perSecond),
 	)
 }
 

@@ -138,7 +138,6 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 	if p.Sampled {
 		matching = "about " + matching
 	}
-	takes := time.Duration(float64(o.queues(p)) / o.rate * float64(time.Second)).Round(time.Second)
 	return cli.WriteFields(w,
 		"events in that period", cli.Number(p.Events),
 		"matching", matching,
@@ -148,6 +147,6 @@ func (o *resendOptions) writePlan(w io.Writer, p operation.ResendPlan) error {
 		"never queued", cli.Number(p.Missing),
 		"imported, processed by the previous system", cli.Number(p.Imported),
 		"to be sent", cli.Number(o.queues(p)),
-		"takes", takes.String()+" or more, at "+cli.RateText(o.rate),
+		"takes", cli.PlanDuration(o.queues(p), o.rate),
 	)
 }

@@ -22,7 +22,7 @@ func ImportCommand() *cobra.Command {
 		Long: "Import another system's data: keys, events, dead letters, entities and subscriptions.\n" +
 			"FILE has one record a line, as JSON or CSV; - is standard input, and the address of\n" +
 			"an archive means all its files. Zstandard and gzip files are decompressed. The page\n" +
-			"\"Moving in\" lists the fields, and has a query that writes such a file for each old system.\n\n" +
+			"docs/moving.md lists the fields, and has a query that writes such a file for each old system.\n\n" +
 			"The whole file is read first. If lines are invalid, all errors are listed and nothing\n" +
 			"is imported. Then an operation applies the file page by page, alongside live traffic.\n" +
 			"Existing data isn't changed: the same file can be imported again. Imported events\n" +
