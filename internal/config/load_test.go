@@ -76,7 +76,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 		"HOLDFAST_WORKER_SLOTS_NORMAL": `HOLDFAST_WORKER_SLOTS_NORMAL is "many", which is not a whole number ` +
 			`(example: HOLDFAST_WORKER_SLOTS_NORMAL=8)`,
 		"HOLDFAST_WORKER_SLOTS_HIGH": `HOLDFAST_WORKER_SLOTS_HIGH is 0; it must be at least 1 ` +
-			`(example: HOLDFAST_WORKER_SLOTS_HIGH=1)`,
+			`(example: HOLDFAST_WORKER_SLOTS_HIGH=4)`,
 		"HOLDFAST_WORKER_POLLERS": `HOLDFAST_WORKER_POLLERS is 1; it must be at least 2 (example: HOLDFAST_WORKER_POLLERS=2)`,
 		"HOLDFAST_LOG_LEVEL": `HOLDFAST_LOG_LEVEL is "loud", which is none of debug, info, warn, error ` +
 			`(example: HOLDFAST_LOG_LEVEL=info)`,

@@ -47,33 +47,33 @@ type Ingress struct {
 	BodyMemory ByteSize `env:"HOLDFAST_INGRESS_BODY_MEMORY" envDefault:"256MiB"`
 	// AckBudget is how long a response waits for Temporal. If Temporal hasn't confirmed the start by then, the event is committed
 	// to the inbox and acknowledged. Must be shorter than the start timeout.
-	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms"`
+	AckBudget time.Duration `env:"HOLDFAST_INGRESS_ACK_BUDGET" envDefault:"400ms" above:"0s"`
 	// Ack is what a 2xx needs: "either", the event is in Temporal or in PostgreSQL; "stored", it is in both, so that the loss of
 	// either one loses nothing. With "stored" a request is refused with 503 while one of them is down, and no definition may have
 	// the bulk lane.
 	Ack Ack `env:"HOLDFAST_INGRESS_ACK" envDefault:"either"`
 	// MaxStarts is the max number of concurrent workflow starts per process. Further events go to the inbox. The inbox drains with
 	// up to half of these starts if live events don't need them, and with a quarter in any case once events have waited for long.
-	MaxStarts int `env:"HOLDFAST_INGRESS_MAX_STARTS" envDefault:"32"`
+	MaxStarts int `env:"HOLDFAST_INGRESS_MAX_STARTS" envDefault:"32" min:"1"`
 	// StartTimeout is the timeout of the call that starts an event's workflow. The call continues if the request ends.
 	StartTimeout time.Duration `env:"HOLDFAST_INGRESS_START_TIMEOUT" envDefault:"2s"`
 	// HandlerBudget is the time limit for handling a request once it is read. After it the response is 503. Must be longer than
 	// the start timeout.
 	HandlerBudget time.Duration `env:"HOLDFAST_INGRESS_HANDLER_BUDGET" envDefault:"3s"`
 	// MaxConnections is the max number of concurrent connections. Further ones are refused.
-	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096"`
+	MaxConnections int `env:"HOLDFAST_INGRESS_MAX_CONNECTIONS" envDefault:"4096" min:"1"`
 	// MaxConnsPerIP is the max number of connections per client address; 0 means no limit. Behind a proxy, this is the proxy's
 	// address.
-	MaxConnsPerIP int `env:"HOLDFAST_INGRESS_MAX_CONNS_PER_IP" envDefault:"0"`
+	MaxConnsPerIP int `env:"HOLDFAST_INGRESS_MAX_CONNS_PER_IP" envDefault:"0" min:"0"`
 	// HeaderTimeout is the timeout for reading request headers, from the first byte.
-	HeaderTimeout time.Duration `env:"HOLDFAST_INGRESS_HEADER_TIMEOUT" envDefault:"5s"`
+	HeaderTimeout time.Duration `env:"HOLDFAST_INGRESS_HEADER_TIMEOUT" envDefault:"5s" above:"0s"`
 	// BodyTimeout is how long a body may take after the headers, however slow it is. After it, the body must have arrived at
 	// 64 KiB/s or more on average since then.
-	BodyTimeout time.Duration `env:"HOLDFAST_INGRESS_BODY_TIMEOUT" envDefault:"10s"`
+	BodyTimeout time.Duration `env:"HOLDFAST_INGRESS_BODY_TIMEOUT" envDefault:"10s" above:"0s"`
 	// WriteTimeout is the timeout for writing a response.
-	WriteTimeout time.Duration `env:"HOLDFAST_INGRESS_WRITE_TIMEOUT" envDefault:"10s"`
+	WriteTimeout time.Duration `env:"HOLDFAST_INGRESS_WRITE_TIMEOUT" envDefault:"10s" above:"0s"`
 	// IdleTimeout is how long an idle connection stays open.
-	IdleTimeout time.Duration `env:"HOLDFAST_INGRESS_IDLE_TIMEOUT" envDefault:"60s"`
+	IdleTimeout time.Duration `env:"HOLDFAST_INGRESS_IDLE_TIMEOUT" envDefault:"60s" above:"0s"`
 	// TrustedProxies are comma-separated addresses or networks (CIDR) of proxies whose X-Forwarded-For is trusted. The client is
 	// the last address in the header that isn't one of them. Empty: the connection's address.
 	TrustedProxies AddressList `env:"HOLDFAST_INGRESS_TRUSTED_PROXIES" example:"10.0.0.0/8,192.168.1.7"`
@@ -91,7 +91,7 @@ type Ingress struct {
 	DispatcherToken Secret `env:"HOLDFAST_DISPATCHER_TOKEN" example:"5f0c…"`
 	// DrainDelay is how long requests are still accepted after a stop signal while /readyz and /health already report 503, so that
 	// a load balancer can react.
-	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s"`
+	DrainDelay time.Duration `env:"HOLDFAST_INGRESS_DRAIN_DELAY" envDefault:"0s" min:"0s"`
 	// ShutdownGrace is how long accepted requests may take to finish after that. Must be at least the handler budget.
 	ShutdownGrace time.Duration `env:"HOLDFAST_INGRESS_SHUTDOWN_GRACE" envDefault:"10s"`
 }
@@ -114,9 +114,9 @@ type Operator struct {
 	// TraceURL is the URL of a trace in your tracing tool, with {trace_id} in place of the ID. The console links to it.
 	TraceURL string `env:"HOLDFAST_OPERATOR_TRACE_URL" example:"https://jaeger.example.com/trace/{trace_id}"`
 	// MaxConns is the size of the API's own connection pool, which is separate from the pool for events.
-	MaxConns int `env:"HOLDFAST_OPERATOR_MAX_CONNS" envDefault:"4"`
+	MaxConns int `env:"HOLDFAST_OPERATOR_MAX_CONNS" envDefault:"4" min:"1"`
 	// StatementTimeout is the time limit for one SQL statement of the API.
-	StatementTimeout time.Duration `env:"HOLDFAST_OPERATOR_STATEMENT_TIMEOUT" envDefault:"5s"`
+	StatementTimeout time.Duration `env:"HOLDFAST_OPERATOR_STATEMENT_TIMEOUT" envDefault:"5s" above:"0s"`
 }
 
 // Database is the PostgreSQL with events, entities and dead letters.
@@ -126,11 +126,11 @@ type Database struct {
 	// default_query_exec_mode=cache_describe (docs/pgbouncer.md).
 	URL Secret `env:"DATABASE_URL" example:"postgres://holdfast@127.0.0.1:5432/holdfast"`
 	// MaxConns is the size of the connection pool per process. 0: as many as the worker slots need.
-	MaxConns int `env:"HOLDFAST_DATABASE_MAX_CONNS" envDefault:"0"`
+	MaxConns int `env:"HOLDFAST_DATABASE_MAX_CONNS" envDefault:"0" min:"0"`
 	// StatementTimeout is the time limit for one SQL statement.
 	StatementTimeout time.Duration `env:"HOLDFAST_DATABASE_STATEMENT_TIMEOUT" envDefault:"15s"`
 	// LockTimeout is how long a statement may wait for a lock. Must be shorter than the statement timeout.
-	LockTimeout time.Duration `env:"HOLDFAST_DATABASE_LOCK_TIMEOUT" envDefault:"5s"`
+	LockTimeout time.Duration `env:"HOLDFAST_DATABASE_LOCK_TIMEOUT" envDefault:"5s" above:"0s"`
 }
 
 // Temporal configures the connection to Temporal, with Temporal's own variables. The others (TLS, API key, …) are listed below.
@@ -163,26 +163,26 @@ type Payloads struct {
 // Worker is the side that processes events.
 type Worker struct {
 	// SlotsCritical is the max number of concurrent steps of critical events per process.
-	SlotsCritical int `env:"HOLDFAST_WORKER_SLOTS_CRITICAL" envDefault:"4"`
+	SlotsCritical int `env:"HOLDFAST_WORKER_SLOTS_CRITICAL" envDefault:"4" min:"1"`
 	// SlotsHigh is the same for events of high priority.
-	SlotsHigh int `env:"HOLDFAST_WORKER_SLOTS_HIGH" envDefault:"4"`
+	SlotsHigh int `env:"HOLDFAST_WORKER_SLOTS_HIGH" envDefault:"4" min:"1"`
 	// SlotsNormal is the same for all other events.
-	SlotsNormal int `env:"HOLDFAST_WORKER_SLOTS_NORMAL" envDefault:"8"`
+	SlotsNormal int `env:"HOLDFAST_WORKER_SLOTS_NORMAL" envDefault:"8" min:"1"`
 	// SlotsDeadLetter is the max number of dead letters recorded concurrently. Separate slots keep a flood of events from
 	// delaying them.
-	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"2"`
+	SlotsDeadLetter int `env:"HOLDFAST_WORKER_SLOTS_DEAD_LETTER" envDefault:"2" min:"1"`
 	// SlotsReplay is the max number of concurrent steps of replayed events. Separate slots keep a replay from slowing live
 	// events down.
-	SlotsReplay int `env:"HOLDFAST_WORKER_SLOTS_REPLAY" envDefault:"2"`
+	SlotsReplay int `env:"HOLDFAST_WORKER_SLOTS_REPLAY" envDefault:"2" min:"1"`
 	// SlotsBulk is the max number of concurrent batches of the bulk lane.
-	SlotsBulk int `env:"HOLDFAST_WORKER_SLOTS_BULK" envDefault:"2"`
+	SlotsBulk int `env:"HOLDFAST_WORKER_SLOTS_BULK" envDefault:"2" min:"1"`
 	// Pollers is how many polls for tasks each queue has open, at least 2. With 0, each queue has 2 to 20, depending on the load;
 	// the SDK adjusts the number ten times a second, which takes CPU even while idle.
 	Pollers int `env:"HOLDFAST_WORKER_POLLERS" envDefault:"0"`
 	// StickyCache is how many running workflows a process keeps in memory. Others are replayed from their history.
-	StickyCache int `env:"HOLDFAST_WORKER_STICKY_CACHE" envDefault:"2000"`
+	StickyCache int `env:"HOLDFAST_WORKER_STICKY_CACHE" envDefault:"2000" min:"1"`
 	// Grace is how long running steps may take to finish after a stop signal. Unfinished steps run again on another worker.
-	Grace time.Duration `env:"HOLDFAST_WORKER_GRACE" envDefault:"20s"`
+	Grace time.Duration `env:"HOLDFAST_WORKER_GRACE" envDefault:"20s" above:"0s"`
 }
 
 // Deliveries configures how a worker delivers events. Destinations and subscriptions are data, not configuration: see
@@ -191,7 +191,7 @@ type Deliveries struct {
 	// Slots is the max number of concurrent attempts per process, plus as many for attempts that take longer than 2 s. A
 	// destination gets half of them max, and one slot until an attempt has succeeded within 2 s. 0: this process delivers
 	// nothing.
-	Slots int `env:"HOLDFAST_DELIVERIES_SLOTS" envDefault:"128"`
+	Slots int `env:"HOLDFAST_DELIVERIES_SLOTS" envDefault:"128" min:"0"`
 	// AllowedNetworks are comma-separated addresses and networks (CIDR) of endpoints outside the public internet that deliveries
 	// may reach. `holdfast dev` allows loopback.
 	AllowedNetworks NetworkList `env:"HOLDFAST_DELIVERIES_ALLOWED_NETWORKS" example:"10.20.0.0/16,192.168.1.7"`
@@ -200,7 +200,7 @@ type Deliveries struct {
 	Certificates string `env:"HOLDFAST_DELIVERIES_CERTIFICATES" example:"/etc/holdfast/certificates"`
 	// Grace is how long running attempts may take to finish after a stop signal. Unfinished ones are attempted again on another
 	// worker and don't count.
-	Grace time.Duration `env:"HOLDFAST_DELIVERIES_GRACE" envDefault:"15s"`
+	Grace time.Duration `env:"HOLDFAST_DELIVERIES_GRACE" envDefault:"15s" min:"0s"`
 }
 
 // Replay configures automatic replays of dead letters and sweeps. The intervals are those of Temporal schedules, which
@@ -210,24 +210,24 @@ type Replay struct {
 	// and classes.
 	Automatic bool `env:"HOLDFAST_REPLAY_AUTOMATIC" envDefault:"true"`
 	// Base is the delay between the failure and the first automatic replay. It doubles each time, ± 20 %.
-	Base time.Duration `env:"HOLDFAST_REPLAY_BASE" envDefault:"1h"`
+	Base time.Duration `env:"HOLDFAST_REPLAY_BASE" envDefault:"1h" above:"0s"`
 	// Attempts is the number of automatic replays per dead letter. After that it is exhausted and needs an operator.
-	Attempts int `env:"HOLDFAST_REPLAY_ATTEMPTS" envDefault:"3"`
+	Attempts int `env:"HOLDFAST_REPLAY_ATTEMPTS" envDefault:"3" min:"1"`
 	// Rejected also replays rejected events. They fail again unless the definition has changed.
 	Rejected bool `env:"HOLDFAST_REPLAY_REJECTED" envDefault:"false"`
 	// Rate is the max number of automatic replays started per second.
 	Rate float64 `env:"HOLDFAST_REPLAY_RATE" envDefault:"10"`
 	// Interval is how often due dead letters are replayed.
-	Interval time.Duration `env:"HOLDFAST_REPLAY_INTERVAL" envDefault:"1m"`
+	Interval time.Duration `env:"HOLDFAST_REPLAY_INTERVAL" envDefault:"1m" min:"1s"`
 	// SweepInterval is how often a sweep looks for terminated and stuck runs.
-	SweepInterval time.Duration `env:"HOLDFAST_REPLAY_SWEEP_INTERVAL" envDefault:"5m"`
+	SweepInterval time.Duration `env:"HOLDFAST_REPLAY_SWEEP_INTERVAL" envDefault:"5m" min:"1s"`
 }
 
 // Recovery configures the recovery of events that never arrived, from the providers for which a credential is configured. The
 // interval is that of a Temporal schedule, which `holdfast migrate` creates and updates.
 type Recovery struct {
 	// Interval is how often the lists of events are read, from where the last recovery ended. Once a day everything in them is read.
-	Interval time.Duration `env:"HOLDFAST_RECOVERY_INTERVAL" envDefault:"15m"`
+	Interval time.Duration `env:"HOLDFAST_RECOVERY_INTERVAL" envDefault:"15m" min:"1s"`
 	// Redeliver names the providers, separated by commas, that may be asked to send missed events again. Their credential must be
 	// able to write. Empty: none is asked. Workers read it.
 	Redeliver NameList `env:"HOLDFAST_RECOVERY_REDELIVER" example:"github,gitlab"`
@@ -249,21 +249,21 @@ type Retention struct {
 	// Events is how long processed events are kept, with their bodies. Entities keep their state but lose their history, and
 	// redeliveries are still recognized. Events that need attention, or whose last run Temporal can still reset, are kept. See
 	// docs/retention.md.
-	Events time.Duration `env:"HOLDFAST_RETENTION_EVENTS" envDefault:"0s"`
+	Events time.Duration `env:"HOLDFAST_RETENTION_EVENTS" envDefault:"0s" min:"0s"`
 	// DeadLetters is how long resolved and discarded dead letters are kept. Open ones are never purged.
-	DeadLetters time.Duration `env:"HOLDFAST_RETENTION_DEAD_LETTERS" envDefault:"2160h"`
+	DeadLetters time.Duration `env:"HOLDFAST_RETENTION_DEAD_LETTERS" envDefault:"2160h" min:"0s"`
 	// ErrorLog is how long entries of the error log are kept.
-	ErrorLog time.Duration `env:"HOLDFAST_RETENTION_ERROR_LOG" envDefault:"720h"`
+	ErrorLog time.Duration `env:"HOLDFAST_RETENTION_ERROR_LOG" envDefault:"720h" min:"0s"`
 	// AuditLog is how long audit entries are kept.
-	AuditLog time.Duration `env:"HOLDFAST_RETENTION_AUDIT_LOG" envDefault:"8760h"`
+	AuditLog time.Duration `env:"HOLDFAST_RETENTION_AUDIT_LOG" envDefault:"8760h" min:"0s"`
 	// Changes is how far the change feed goes back, 30 days max. Readers that were away for longer must resynchronize.
-	Changes time.Duration `env:"HOLDFAST_RETENTION_CHANGES" envDefault:"168h"`
+	Changes time.Duration `env:"HOLDFAST_RETENTION_CHANGES" envDefault:"168h" min:"0s"`
 	// Archive is where a purge archives events and dead letters: file:///folder, or s3://bucket/prefix with optional ?region= and
 	// ?endpoint=https://host. S3 credentials come from AWS's usual places. Workers and the command line need the same value.
 	// Empty: no archive. See docs/retention.md.
 	Archive string `env:"HOLDFAST_ARCHIVE" example:"s3://company-webhooks/holdfast?region=eu-central-1"`
 	// Interval is how often expired data is purged.
-	Interval time.Duration `env:"HOLDFAST_RETENTION_INTERVAL" envDefault:"1h" former:"HOLDFAST_RETENTION_EVERY"`
+	Interval time.Duration `env:"HOLDFAST_RETENTION_INTERVAL" envDefault:"1h" former:"HOLDFAST_RETENTION_EVERY" above:"0s"`
 }
 
 // Notify configures notifications of failures and outages.
@@ -272,14 +272,14 @@ type Notify struct {
 	// e-mail (smtp), a generic webhook and more. Empty: no notifications.
 	URLs Secret `env:"HOLDFAST_NOTIFY_URLS" example:"generic+https://alerts.internal/hook"`
 	// Interval is how often a message about failed events is sent, if there are any. One message summarizes all of them.
-	Interval time.Duration `env:"HOLDFAST_NOTIFY_INTERVAL" envDefault:"1m" former:"HOLDFAST_NOTIFY_EVERY"`
+	Interval time.Duration `env:"HOLDFAST_NOTIFY_INTERVAL" envDefault:"1m" former:"HOLDFAST_NOTIFY_EVERY" above:"0s"`
 	// Report is how often channels get a report of received, failed and waiting events, compared with the period before: daily
 	// (07:00 UTC), weekly (Mondays) or off.
 	Report ReportPeriod `env:"HOLDFAST_NOTIFY_REPORT" envDefault:"weekly"`
 	// OutageAfter is how long Temporal or the database must be down before a process sends a message.
-	OutageAfter time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_AFTER" envDefault:"30s"`
+	OutageAfter time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_AFTER" envDefault:"30s" min:"0s"`
 	// OutageRepeat is the min interval between two messages of a process about outages of the same store.
-	OutageRepeat time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_REPEAT" envDefault:"15m"`
+	OutageRepeat time.Duration `env:"HOLDFAST_NOTIFY_OUTAGE_REPEAT" envDefault:"15m" min:"0s"`
 }
 
 // Log configures the log on standard error.

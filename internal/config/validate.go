@@ -23,30 +23,32 @@ const (
 	maxBodyMemory = 65536 * MiB
 )
 
+// minPollers is the SDK's minimum of fixed pollers of a queue.
+const minPollers = 2
+
 func (m *problems) validate(c Config) {
+	m.checkBounds(c)
 	m.validateIngress(c.Ingress)
 	m.address("HOLDFAST_OPERATOR_ADDR", c.Operator.Addr, "127.0.0.1:8081")
 	if c.Operator.Addr == c.Ingress.Addr {
 		m.add("HOLDFAST_OPERATOR_ADDR", "is the address of the ingress: the private side needs one of its own",
 			"127.0.0.1:8081")
 	}
-	m.atLeast("HOLDFAST_OPERATOR_MAX_CONNS", c.Operator.MaxConns, 1)
-	m.positive("HOLDFAST_OPERATOR_STATEMENT_TIMEOUT", c.Operator.StatementTimeout)
 	m.validateDatabase(c.Database)
 	m.validateTemporal(c.Temporal)
 	m.validatePayloads(c.Payloads)
-	m.validateWorker(c.Worker)
-	m.atLeast("HOLDFAST_DELIVERIES_SLOTS", c.Deliveries.Slots, 0)
-	m.notNegative("HOLDFAST_DELIVERIES_GRACE", c.Deliveries.Grace)
+	if n := c.Worker.Pollers; n != 0 && n < minPollers { // one for tasks of cached workflows, one for others
+		m.add("HOLDFAST_WORKER_POLLERS", fmt.Sprintf("is %d; it must be at least %d", n, minPollers), strconv.Itoa(minPollers))
+	}
 	if folder := c.Deliveries.Certificates; folder != "" && !filepath.IsAbs(folder) {
 		m.add("HOLDFAST_DELIVERIES_CERTIFICATES", "isn't an absolute path", "/etc/holdfast/certificates")
 	}
-	m.validateReplay(c.Replay)
-	m.interval("HOLDFAST_RECOVERY_INTERVAL", c.Recovery.Interval, "15m")
+	if r := c.Replay.Rate; !(r >= 0.01 && r <= 1000) {
+		m.add("HOLDFAST_REPLAY_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r), "10")
+	}
 	m.exporter("OTEL_TRACES_EXPORTER", c.Telemetry.TracesExporter)
 	m.exporter("OTEL_METRICS_EXPORTER", c.Telemetry.MetricsExporter)
 	m.validateRetention(c.Retention)
-	m.validateNotify(c.Notify)
 	m.validateDebug(c.Debug)
 	m.validateDev(c.Dev)
 }
@@ -79,24 +81,12 @@ func (m *problems) validateDebug(d Debug) {
 const maxChanges = 30 * 24 * time.Hour
 
 func (m *problems) validateRetention(r Retention) {
-	m.notNegative("HOLDFAST_RETENTION_EVENTS", r.Events)
-	m.notNegative("HOLDFAST_RETENTION_DEAD_LETTERS", r.DeadLetters)
-	m.notNegative("HOLDFAST_RETENTION_ERROR_LOG", r.ErrorLog)
-	m.notNegative("HOLDFAST_RETENTION_AUDIT_LOG", r.AuditLog)
-	m.notNegative("HOLDFAST_RETENTION_CHANGES", r.Changes)
 	if r.Changes > maxChanges {
 		m.add("HOLDFAST_RETENTION_CHANGES", "is more than 30 days, after which its partitions are written to again", "168h")
 	}
 	if r.Archive != "" && !strings.HasPrefix(r.Archive, "file:///") && !strings.HasPrefix(r.Archive, "s3://") {
 		m.add("HOLDFAST_ARCHIVE", "is neither file:///folder nor s3://bucket/prefix", "file:///var/lib/holdfast/archive")
 	}
-	m.positive("HOLDFAST_RETENTION_INTERVAL", r.Interval)
-}
-
-func (m *problems) validateNotify(n Notify) {
-	m.positive("HOLDFAST_NOTIFY_INTERVAL", n.Interval)
-	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_AFTER", n.OutageAfter)
-	m.notNegative("HOLDFAST_NOTIFY_OUTAGE_REPEAT", n.OutageRepeat)
 }
 
 func (m *problems) validateIngress(i Ingress) {
@@ -109,20 +99,11 @@ func (m *problems) validateIngress(i Ingress) {
 		m.add("HOLDFAST_INGRESS_BODY_MEMORY",
 			fmt.Sprintf("is %s; it must be from %s to %s", i.BodyMemory, minBodyMemory, maxBodyMemory), "256MiB")
 	}
-	m.atLeast("HOLDFAST_INGRESS_MAX_CONNECTIONS", i.MaxConnections, 1)
-	m.atLeast("HOLDFAST_INGRESS_MAX_CONNS_PER_IP", i.MaxConnsPerIP, 0)
-	m.positive("HOLDFAST_INGRESS_HEADER_TIMEOUT", i.HeaderTimeout)
-	m.positive("HOLDFAST_INGRESS_BODY_TIMEOUT", i.BodyTimeout)
-	m.positive("HOLDFAST_INGRESS_WRITE_TIMEOUT", i.WriteTimeout)
-	m.positive("HOLDFAST_INGRESS_IDLE_TIMEOUT", i.IdleTimeout)
-	m.positive("HOLDFAST_INGRESS_ACK_BUDGET", i.AckBudget)
 	m.longer("HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout, "HOLDFAST_INGRESS_ACK_BUDGET", i.AckBudget)
-	m.atLeast("HOLDFAST_INGRESS_MAX_STARTS", i.MaxStarts, 1)
 	if u, err := url.Parse(i.PublicURL); i.PublicURL != "" && (err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "") {
 		m.add("HOLDFAST_INGRESS_PUBLIC_URL", fmt.Sprintf("is %q, which is not scheme and host alone", i.PublicURL),
 			"https://hooks.example.com")
 	}
-	m.notNegative("HOLDFAST_INGRESS_DRAIN_DELAY", i.DrainDelay)
 	m.longer("HOLDFAST_INGRESS_HANDLER_BUDGET", i.HandlerBudget, "HOLDFAST_INGRESS_START_TIMEOUT", i.StartTimeout)
 	if i.ShutdownGrace < i.HandlerBudget && !m.has("HOLDFAST_INGRESS_HANDLER_BUDGET") {
 		m.add("HOLDFAST_INGRESS_SHUTDOWN_GRACE", fmt.Sprintf("is %s, less than HOLDFAST_INGRESS_HANDLER_BUDGET (%s): "+
@@ -134,8 +115,6 @@ func (m *problems) validateDatabase(d Database) {
 	if d.URL.IsSet() && !isDatabaseURL(d.URL.Reveal()) {
 		m.add("DATABASE_URL", "is not the address of a PostgreSQL database", exampleDatabaseURL)
 	}
-	m.atLeast("HOLDFAST_DATABASE_MAX_CONNS", d.MaxConns, 0)
-	m.positive("HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
 	m.longer("HOLDFAST_DATABASE_STATEMENT_TIMEOUT", d.StatementTimeout, "HOLDFAST_DATABASE_LOCK_TIMEOUT", d.LockTimeout)
 }
 
@@ -147,42 +126,6 @@ func (m *problems) validatePayloads(p Payloads) {
 	}
 	if err != nil {
 		m.add("HOLDFAST_PAYLOAD_KEYS", "cannot be read: "+err.Error()+"; `holdfast payload-key new` makes an entry", "")
-	}
-}
-
-// minPollers is the SDK's minimum of fixed pollers of a queue.
-const minPollers = 2
-
-func (m *problems) validateWorker(w Worker) {
-	m.atLeast("HOLDFAST_WORKER_SLOTS_CRITICAL", w.SlotsCritical, 1)
-	m.atLeast("HOLDFAST_WORKER_SLOTS_HIGH", w.SlotsHigh, 1)
-	m.atLeast("HOLDFAST_WORKER_SLOTS_NORMAL", w.SlotsNormal, 1)
-	m.atLeast("HOLDFAST_WORKER_SLOTS_DEAD_LETTER", w.SlotsDeadLetter, 1)
-	m.atLeast("HOLDFAST_WORKER_SLOTS_REPLAY", w.SlotsReplay, 1)
-	m.atLeast("HOLDFAST_WORKER_SLOTS_BULK", w.SlotsBulk, 1)
-	if w.Pollers != 0 { // one for tasks of cached workflows, one for others
-		m.atLeast("HOLDFAST_WORKER_POLLERS", w.Pollers, minPollers)
-	}
-	m.atLeast("HOLDFAST_WORKER_STICKY_CACHE", w.StickyCache, 1)
-	m.positive("HOLDFAST_WORKER_GRACE", w.Grace)
-}
-
-// minInterval is the shortest interval of a schedule.
-const minInterval = time.Second
-
-func (m *problems) validateReplay(r Replay) {
-	m.positive("HOLDFAST_REPLAY_BASE", r.Base)
-	m.atLeast("HOLDFAST_REPLAY_ATTEMPTS", r.Attempts, 1)
-	if !(r.Rate >= 0.01 && r.Rate <= 1000) {
-		m.add("HOLDFAST_REPLAY_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r.Rate), "10")
-	}
-	m.interval("HOLDFAST_REPLAY_INTERVAL", r.Interval, "1m")
-	m.interval("HOLDFAST_REPLAY_SWEEP_INTERVAL", r.SweepInterval, "5m")
-}
-
-func (m *problems) interval(name string, d time.Duration, example string) {
-	if d < minInterval {
-		m.add(name, fmt.Sprintf("is %s; it must be at least %s", d, minInterval), example)
 	}
 }
 
@@ -209,24 +152,6 @@ func (m *problems) address(variable, value, example string) {
 	}
 	if err != nil {
 		m.add(variable, fmt.Sprintf("is %q, which is not host:port", value), example)
-	}
-}
-
-func (m *problems) atLeast(variable string, value, least int) {
-	if value < least {
-		m.add(variable, fmt.Sprintf("is %d; it must be at least %d", value, least), strconv.Itoa(max(least, 1)))
-	}
-}
-
-func (m *problems) positive(variable string, d time.Duration) {
-	if d <= 0 {
-		m.add(variable, fmt.Sprintf("is %s; it must be more than 0", d), "5s")
-	}
-}
-
-func (m *problems) notNegative(variable string, d time.Duration) {
-	if d < 0 {
-		m.add(variable, "is negative", "5s")
 	}
 }
 
