@@ -62,8 +62,7 @@ func (a *API) showChanges(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	c.Vary(fiber.HeaderAccept)
 	isSocket := websocket.FastHTTPIsWebSocketUpgrade(c.Context())
 	if !isSocket && c.Accepts(fiber.MIMEApplicationJSON, eventStream) != eventStream {

@@ -52,8 +52,7 @@ func (a *API) DownloadBody(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return err

@@ -42,13 +42,11 @@ func (a *API) replayDeadLetter(c *fiber.Ctx) error {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	start := a.SingleReplays.Replay
 	if body.Fetch {
 		start = a.SingleReplays.Fetch
 	}
-	started, err := start(ctx, id, httpapi.Actor(c, body.Reason))
+	started, err := start(httpapi.RequestContext(c), id, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}
@@ -106,10 +104,8 @@ func (a *API) editDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	wanted := operation.Edit{DeadLetter: id, EventID: eventID.String(), Body: edited}
-	started, err := a.SingleReplays.EditAndReplay(ctx, wanted, httpapi.Actor(c, body.Reason))
+	started, err := a.SingleReplays.EditAndReplay(httpapi.RequestContext(c), wanted, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}

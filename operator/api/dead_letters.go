@@ -186,9 +186,7 @@ func (a *API) DeadLetter(c *fiber.Ctx) (detail DeadLetterDetail, err error) {
 	if err != nil {
 		return detail, err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	d, err := a.DeadLetters.DeadLetter(ctx, id)
+	d, err := a.DeadLetters.DeadLetter(httpapi.RequestContext(c), id)
 	if err != nil {
 		return detail, err
 	}
@@ -235,8 +233,7 @@ func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
 func (a *API) changed(
 	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
 ) error {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	if err := change(ctx, id, by); err != nil {
 		return err
 	}
@@ -252,9 +249,7 @@ func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	if err := a.DeadLetters.DeleteDeadLetter(ctx, id, by); err != nil {
+	if err := a.DeadLetters.DeleteDeadLetter(httpapi.RequestContext(c), id, by); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusNoContent)
@@ -291,12 +286,10 @@ func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
 	case !httpapi.IsText(body.Provider) || len(body.Provider) > httpapi.MaxText:
 		return httpapi.BadField("provider")
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	wanted := operation.Cleanup{
 		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
 	}
-	removed, err := a.DeadLetters.CleanUpDeadLetters(ctx, wanted, httpapi.Actor(c, body.Reason))
+	removed, err := a.DeadLetters.CleanUpDeadLetters(httpapi.RequestContext(c), wanted, httpapi.Actor(c, body.Reason))
 	if err != nil {
 		return err
 	}

@@ -164,8 +164,7 @@ func (a *API) showEntity(c *fiber.Ctx) error {
 
 // Entity returns an entity as the caller may see it, at a point in time or, if that is zero, now.
 func (a *API) Entity(c *fiber.Ctx, ref event.EntityRef, at time.Time) (view EntityView, err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	var e event.Entity
 	if at.IsZero() {
 		e, err = a.Entities.Entity(ctx, ref)
@@ -203,8 +202,7 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := a.Entities.TimelinePage(ctx, wanted)
 	if err == nil && len(rows) == 0 {
@@ -221,10 +219,8 @@ func (a *API) showTimeline(c *fiber.Ctx) error {
 // Effects returns a page of a timeline, with each change's effect on the entity. Callers who may not see states get only the
 // changes.
 func (a *API) Effects(c *fiber.Ctx, q event.TimelineQuery) (list httpapi.List[fold.Effect], err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	q.Limit++ // one more shows whether there is a next page
-	rows, err := a.Entities.Effects(ctx, q)
+	rows, err := a.Entities.Effects(httpapi.RequestContext(c), q)
 	if err != nil {
 		return list, err
 	}

@@ -244,8 +244,7 @@ func (a *API) showEvent(c *fiber.Ctx) error {
 
 // Event returns the event in the request's path, with all details that its caller may see.
 func (a *API) Event(c *fiber.Ctx) (detail EventDetail, err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return detail, err
@@ -383,8 +382,7 @@ func (a *API) listAttempts(c *fiber.Ctx) error {
 
 // attempts lists the delivery attempts of the event in the path. If there are none, it checks that the event exists.
 func (a *API) attempts(c *fiber.Ctx) (list httpapi.List[deliveryapi.AttemptView], err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	id, workflowID, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return list, err

@@ -124,9 +124,7 @@ func (a *API) listErrors(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	rows, err := a.Errors.Errors(ctx, wanted)
+	rows, err := a.Errors.Errors(httpapi.RequestContext(c), wanted)
 	if err != nil {
 		return err
 	}
@@ -208,9 +206,7 @@ func (a *API) listConflicts(c *fiber.Ctx) error {
 	if q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	rows, err := a.Conflicts.Conflicts(ctx, wanted)
+	rows, err := a.Conflicts.Conflicts(httpapi.RequestContext(c), wanted)
 	if err != nil {
 		return err
 	}

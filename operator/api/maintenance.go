@@ -94,8 +94,7 @@ func (a *API) purge(c *fiber.Ctx) error {
 }
 
 func (a *API) expunge(c *fiber.Ctx) error {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	id, _, err := a.pathEvent(ctx, c)
 	if err != nil {
 		return err

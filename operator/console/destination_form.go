@@ -230,9 +230,7 @@ func (c *Console) saveDestination(ctx *fiber.Ctx) error {
 	if f.failed() {
 		return c.showForm(ctx, "Edit "+stored.Name, f)
 	}
-	within, cancel := httpapi.RequestContext(ctx)
-	defer cancel()
-	made, err := c.API.Outbound.ApplyDestination(within, ctx, wanted)
+	made, err := c.API.Outbound.ApplyDestination(httpapi.RequestContext(ctx), ctx, wanted)
 	if err != nil {
 		return c.showErrors(ctx, "Edit "+stored.Name, f, err)
 	}

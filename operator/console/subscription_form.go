@@ -168,9 +168,7 @@ func (c *Console) applySubscription(
 	if wanted.ID == 0 {
 		return c.API.Outbound.CreateSubscription(ctx, wanted)
 	}
-	within, cancel := httpapi.RequestContext(ctx)
-	defer cancel()
-	return c.API.Outbound.ApplySubscription(within, ctx, wanted)
+	return c.API.Outbound.ApplySubscription(httpapi.RequestContext(ctx), ctx, wanted)
 }
 
 // setActive activates or deactivates a subscription for new events.

@@ -42,8 +42,7 @@ func (s *Server) showEvent(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	attempts, err := s.API.Outbound.Deliveries.AttemptsOf(ctx, found.ID)
 	if err != nil {
 		return err
@@ -158,9 +157,7 @@ func (s *Server) listAttempts(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	own, err := s.own(ctx)
+	own, err := s.own(httpapi.RequestContext(c))
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,7 @@ func (s *Server) event(c *fiber.Ctx) (detail api.EventDetail, err error) {
 	if q.Err != nil {
 		return detail, q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	if detail, err = s.find(ctx, id, q.Text("source")); !errors.Is(err, event.ErrNotFound) {
 		return detail, err
 	}

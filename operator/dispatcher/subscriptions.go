@@ -50,10 +50,8 @@ func (s *Server) listSubscriptions(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	all := []subscriptionView{}
-	err := s.each(ctx, func(one delivery.Subscription, to delivery.Destination) {
+	err := s.each(httpapi.RequestContext(c), func(one delivery.Subscription, to delivery.Destination) {
 		if isOurs(one, to) {
 			all = append(all, viewSubscription(one, to))
 		}
@@ -197,9 +195,7 @@ func (s *Server) mustBeFree(c *fiber.Ctx, id string) error {
 	if id == "" {
 		return nil
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	_, _, err := s.subscription(ctx, id)
+	_, _, err := s.subscription(httpapi.RequestContext(c), id)
 	if errors.Is(err, event.ErrNotFound) {
 		return nil
 	}
@@ -218,8 +214,7 @@ func (s *Server) changeSubscription(c *fiber.Ctx) error {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	found, to, err := s.subscription(ctx, id)
 	if err != nil {
 		return err

@@ -73,10 +73,8 @@ func LogInByLink(c *fiber.Ctx, ticket string) error {
 func LogOut(c *fiber.Ctx) error {
 	g, who := guardOf(c), httpapi.Actor(c, "")
 	if id, ok := access.SessionID(c.Cookies(sessionCookie)); ok && g.sessions != nil {
-		ctx, cancel := httpapi.RequestContext(c)
-		defer cancel()
 		g.sessionCache.forget(id)
-		if err := g.sessions.CloseSession(ctx, id, who); err != nil {
+		if err := g.sessions.CloseSession(httpapi.RequestContext(c), id, who); err != nil {
 			return err
 		}
 		g.log.Info("operator.logged_out", "actor", who.Name, "role", who.Role, "address", c.Context().RemoteIP().String())
@@ -114,10 +112,8 @@ func (g *Guard) startSession(c *fiber.Ctx, holder string) error {
 		return httpapi.Refuse(httpapi.CodeUnavailable)
 	}
 	who, _ := g.tokens.Holder(s, time.Now())
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	by := oversight.Actor{Name: who.Name, Role: string(who.Role), RequestID: httpapi.RequestID(c)}
-	if err := g.sessions.OpenSession(ctx, s, by); err != nil {
+	if err := g.sessions.OpenSession(httpapi.RequestContext(c), s, by); err != nil {
 		return err
 	}
 	g.log.Info("operator.logged_in", "actor", who.Name, "role", who.Role, "address", c.Context().RemoteIP().String())

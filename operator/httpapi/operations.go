@@ -76,9 +76,7 @@ func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.
 
 // StartOperation starts an operation and responds with it.
 func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) error {
-	ctx, cancel := RequestContext(c)
-	defer cancel()
-	started, err := all.Start(ctx, wanted, Actor(c, reason))
+	started, err := all.Start(RequestContext(c), wanted, Actor(c, reason))
 	if err != nil && started.Common().ID == "" {
 		return err
 	}

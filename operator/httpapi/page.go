@@ -78,9 +78,7 @@ func Respond[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 
 // RespondWith is Respond for a function that needs only the request's context.
 func RespondWith[T any](c *fiber.Ctx, read func(context.Context) (T, error)) error {
-	ctx, cancel := RequestContext(c)
-	defer cancel()
-	shown, err := read(ctx)
+	shown, err := read(RequestContext(c))
 	if err != nil {
 		return err
 	}

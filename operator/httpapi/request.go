@@ -22,16 +22,28 @@ const Timeout = 10 * time.Second
 // MaxText bounds a parameter or a short field of a body, in bytes.
 const MaxText = 1024
 
-const deadlineKey = "deadline"
+const contextKey = "context"
 
-// RequestContext returns the context for a request's work. The first call sets the deadline for all calls of a request.
-func RequestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
-	deadline, ok := c.Locals(deadlineKey).(time.Time)
-	if !ok {
-		deadline = time.Now().Add(Timeout)
-		c.Locals(deadlineKey, deadline)
+// requestContext is a context among the values of a request, which the server closes after it has written the response.
+type requestContext struct {
+	context.Context
+
+	cancel context.CancelFunc
+}
+
+func (r requestContext) Close() error {
+	r.cancel()
+	return nil
+}
+
+// RequestContext returns the context for a request's work, the same for all calls of a request. The first call sets its deadline.
+func RequestContext(c *fiber.Ctx) context.Context {
+	if made, ok := c.Locals(contextKey).(requestContext); ok {
+		return made.Context
 	}
-	return context.WithDeadline(c.UserContext(), deadline)
+	ctx, cancel := context.WithTimeout(c.UserContext(), Timeout)
+	c.Locals(contextKey, requestContext{ctx, cancel})
+	return ctx
 }
 
 // ReadByPath responds with the object that the named path parameter identifies.
@@ -43,9 +55,7 @@ func ReadByPath(c *fiber.Ctx, name string, answer func(context.Context, string) 
 	if q := QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := RequestContext(c)
-	defer cancel()
-	return answer(ctx, text)
+	return answer(RequestContext(c), text)
 }
 
 // ChangeByPath is ReadByPath for an operator's decision about the object, with a reason in the body.
@@ -58,9 +68,7 @@ func ChangeByPath(c *fiber.Ctx, name string, answer func(context.Context, string
 	if err := ReadChange(c, &body); err != nil {
 		return err
 	}
-	ctx, cancel := RequestContext(c)
-	defer cancel()
-	return answer(ctx, text, Actor(c, body.Reason))
+	return answer(RequestContext(c), text, Actor(c, body.Reason))
 }
 
 // Shortened returns the beginning of a client's text, to be shown in the response.

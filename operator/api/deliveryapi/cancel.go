@@ -89,9 +89,7 @@ func (o *API) cancelQuery(c *fiber.Ctx, body CancelRequest) (q delivery.Query, e
 	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
 		return q, err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	err = o.resolve(ctx, body.Subscription, body.Destination, &q)
+	err = o.resolve(httpapi.RequestContext(c), body.Subscription, body.Destination, &q)
 	return q, err
 }
 
@@ -109,9 +107,7 @@ func (o *API) CountCancelable(c *fiber.Ctx, q *delivery.Query) (found Canceled, 
 	if q.Until.IsZero() {
 		q.Until = time.Now()
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	n, err := o.Deliveries.CountCancelable(ctx, *q)
+	n, err := o.Deliveries.CountCancelable(httpapi.RequestContext(c), *q)
 	return NewCanceled(n, q.Until), err
 }
 
@@ -120,9 +116,7 @@ func (o *API) CancelWaiting(c *fiber.Ctx, q delivery.Query, most int64, reason s
 	if err := checkCancelable(q); err != nil {
 		return 0, err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	return o.Deliveries.CancelWaiting(ctx, q, most, httpapi.Actor(c, reason))
+	return o.Deliveries.CancelWaiting(httpapi.RequestContext(c), q, most, httpapi.Actor(c, reason))
 }
 
 // checkCancelable refuses a query without filters, which would cancel all deliveries.

@@ -79,9 +79,7 @@ func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 
 // Attempts lists an event's delivery attempts as the caller of a request may see them.
 func (o *API) Attempts(c *fiber.Ctx, eventID string) (list httpapi.List[AttemptView], err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	all, err := o.Deliveries.AttemptsOf(ctx, eventID)
+	all, err := o.Deliveries.AttemptsOf(httpapi.RequestContext(c), eventID)
 	return httpapi.List[AttemptView]{Items: attemptsOf(httpapi.IsViewer(c), all, 0)}, err
 }
 
@@ -167,9 +165,7 @@ func (o *API) DeliveryQuery(c *fiber.Ctx) (delivery.Query, error) {
 	if q.Err != nil {
 		return wanted, q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	err := o.resolve(ctx, q.Text("subscription"), q.Text("destination"), &wanted)
+	err := o.resolve(httpapi.RequestContext(c), q.Text("subscription"), q.Text("destination"), &wanted)
 	return wanted, err
 }
 
@@ -179,11 +175,9 @@ func (o *API) ListDeliveries(c *fiber.Ctx) (list httpapi.List[DeliveryView], err
 	if err != nil {
 		return list, err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
 	limit := wanted.Limit
 	wanted.Limit++ // one more shows whether there is a next page
-	rows, err := o.Deliveries.Deliveries(ctx, wanted)
+	rows, err := o.Deliveries.Deliveries(httpapi.RequestContext(c), wanted)
 	return httpapi.NewPage(rows, limit, viewDelivery(c), func(d delivery.Delivery) delivery.Key {
 		return delivery.Key{EventID: d.EventID, SubscriptionID: d.SubscriptionID}
 	}), err
@@ -226,8 +220,7 @@ func (o *API) showDelivery(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	k, err := o.keyOf(ctx, c)
 	if err != nil {
 		return err
@@ -271,8 +264,7 @@ func (o *API) changeDelivery(
 		if err := httpapi.ReadChange(c, &body); err != nil {
 			return err
 		}
-		ctx, cancel := httpapi.RequestContext(c)
-		defer cancel()
+		ctx := httpapi.RequestContext(c)
 		k, err := o.keyOf(ctx, c)
 		if err != nil {
 			return err

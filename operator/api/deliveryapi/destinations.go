@@ -113,8 +113,7 @@ func (o *API) ListDestinations(c *fiber.Ctx) (all []DestinationView, err error) 
 }
 
 func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]DestinationView, error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	some, err := o.Destinations.DestinationsAfter(ctx, after, limit)
 	if err != nil {
 		return nil, err
@@ -162,8 +161,7 @@ func (o *API) ShowDestination(c *fiber.Ctx) (view DestinationView, err error) {
 	if err != nil {
 		return view, err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	d, err := o.Destinations.Destination(ctx, name)
 	if err != nil {
 		return view, err
@@ -227,8 +225,7 @@ func (o *API) createDestination(c *fiber.Ctx) error {
 
 // CreateDestination creates a destination for the caller of a request. It refuses a name that is taken.
 func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view DestinationView, err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	if err := mustBeNew(ctx, "destination", body.Name, o.Destinations.Destination); err != nil {
 		return view, err
 	}
@@ -274,9 +271,7 @@ func (o *API) replaceDestination(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	return o.changeDestination(ctx, c, delivery.Destination{Name: name})
+	return o.changeDestination(httpapi.RequestContext(c), c, delivery.Destination{Name: name})
 }
 
 // patchDestination changes only the fields in the body.
@@ -285,8 +280,7 @@ func (o *API) patchDestination(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	stored, err := o.Destinations.Destination(ctx, name)
 	if err != nil {
 		return err
@@ -371,8 +365,7 @@ func (o *API) rotateSecret(of named) fiber.Handler {
 		if body.Grace != nil {
 			grace = time.Duration(*body.Grace)
 		}
-		ctx, cancel := httpapi.RequestContext(c)
-		defer cancel()
+		ctx := httpapi.RequestContext(c)
 		destination, err := of(ctx, name)
 		if err != nil {
 			return err

@@ -34,8 +34,7 @@ func (o *API) resendDelivery(c *fiber.Ctx) error {
 		return err
 	}
 	return httpapi.Respond(c, func(c *fiber.Ctx) (Resent, error) {
-		ctx, cancel := httpapi.RequestContext(c)
-		defer cancel()
+		ctx := httpapi.RequestContext(c)
 		k, err := o.keyOf(ctx, c)
 		if err != nil {
 			return Resent{}, err
@@ -130,9 +129,7 @@ func (o *API) startResend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	s, err := o.Subscriptions.Subscription(ctx, body.Subscription)
+	s, err := o.Subscriptions.Subscription(httpapi.RequestContext(c), body.Subscription)
 	if err != nil {
 		return err
 	}

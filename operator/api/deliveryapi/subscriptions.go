@@ -105,8 +105,7 @@ func (o *API) listSubscriptions(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	all, err := o.Subscriptions.SubscriptionsAfter(ctx, after, limit+1)
 	if err != nil {
 		return err
@@ -201,8 +200,7 @@ func (o *API) createSubscription(c *fiber.Ctx) error {
 // CreateSubscription creates a subscription for the caller of a request and, in the flat form, its destination. It refuses a
 // name that is taken.
 func (o *API) CreateSubscription(c *fiber.Ctx, body SubscriptionRequest) (view SubscriptionView, err error) {
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	if body.isFlat() {
 		return o.createFlat(ctx, c, body)
 	}
@@ -307,9 +305,7 @@ func (o *API) replaceSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
-	return o.changeSubscription(ctx, c, delivery.Subscription{Name: name, Active: true})
+	return o.changeSubscription(httpapi.RequestContext(c), c, delivery.Subscription{Name: name, Active: true})
 }
 
 // patchSubscription changes only the fields in the body.
@@ -318,8 +314,7 @@ func (o *API) patchSubscription(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := httpapi.RequestContext(c)
-	defer cancel()
+	ctx := httpapi.RequestContext(c)
 	stored, err := o.Subscriptions.Subscription(ctx, name)
 	if err != nil {
 		return err
