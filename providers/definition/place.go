@@ -85,9 +85,11 @@ const maxNesting = 64
 
 // CheckNesting refuses deeply nested YAML. The parser's time grows with the square of the depth, up to minutes; scanning tokens
 // is linear.
-func CheckNesting(text []byte) error {
+func CheckNesting(text []byte) error { return checkNesting(lexer.Tokenize(string(text))) }
+
+func checkNesting(tokens token.Tokens) error {
 	brackets, entries, line := 0, 0, 0
-	for _, t := range lexer.Tokenize(string(text)) {
+	for _, t := range tokens {
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
 			brackets++
