@@ -107,7 +107,7 @@ func (c *Cluster) Template(migrate func(url string) error) error {
 // Prepare creates a copy of the template that fill changes, for Copy. fill must close all connections to it before it returns.
 func (c *Cluster) Prepare(name string, fill func(url string) error) error {
 	name = c.prefix + "_" + name
-	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, c.template)); err != nil {
+	if err := c.create(name, c.template); err != nil {
 		return err
 	}
 	if c.shared != nil {
@@ -134,7 +134,7 @@ func (c *Cluster) Copy(t testing.TB, of string) string {
 func (c *Cluster) copy(t testing.TB, of string) string {
 	t.Helper()
 	name := fmt.Sprintf("%s_%d", c.prefix, c.made.Add(1))
-	if err := c.exec(fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, of)); err != nil {
+	if err := c.create(name, of); err != nil {
 		t.Fatalf("create a database for the test: %v", err)
 	}
 	t.Cleanup(func() { c.drop(name) })
@@ -148,15 +148,33 @@ func (c *Cluster) drop(name string) {
 // File returns the path of a file of the data directory, from its path there.
 func (c *Cluster) File(path string) string { return filepath.Join(c.dir, "postgres", "data", path) }
 
+// create copies the template's files, in half of the time that it takes to log all of their pages. PostgreSQL 14 always does.
+func (c *Cluster) create(name, template string) error {
+	return c.connected(func(ctx context.Context, conn *pgx.Conn) error {
+		sql := fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)
+		if !strings.HasPrefix(conn.PgConn().ParameterStatus("server_version"), "14") {
+			sql += " STRATEGY file_copy"
+		}
+		_, err := conn.Exec(ctx, sql)
+		return err
+	})
+}
+
 func (c *Cluster) exec(sql string) error {
+	return c.connected(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, sql)
+		return err
+	})
+}
+
+func (c *Cluster) connected(do func(context.Context, *pgx.Conn) error) error {
 	ctx, cancel := startContext()
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, sql)
-	return errors.Join(err, conn.Close(ctx))
+	return errors.Join(do(ctx, conn), conn.Close(ctx))
 }
 
 // URL returns the connection URL of a database on this cluster, as its superuser.
