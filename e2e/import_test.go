@@ -29,14 +29,17 @@ func TestACompanyMovesIn(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "acme.yaml"), []byte(acme), 0o600))
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+dir, "ACME_TOKEN=token-of-the-test")
 	n := i.start(t, "serve")
-	send := func(id string, total int) (eventID string) {
-		a, err := n.post("/webhooks/acme", fmt.Appendf(nil, `{"id":%q,"type":"order.paid","order":"o1","total":%d}`, id, total),
+	post := func(id string, total int) (answer, error) {
+		return n.post("/webhooks/acme", fmt.Appendf(nil, `{"id":%q,"type":"order.paid","order":"o1","total":%d}`, id, total),
 			"X-Acme-Token", "token-of-the-test")
-		require.NoError(t, err)
-		require.Equal(t, 202, a.status)
-		return a.Events[0].EventID
 	}
-	send("new", 150)
+	send := func(id string, total, status int) answer {
+		a, err := post(id, total)
+		require.NoError(t, err)
+		require.Equal(t, []any{status, status == 200}, []any{a.status, a.Duplicate})
+		return a
+	}
+	send("new", 150, 202)
 	i.awaitCount(t, time.Minute, 1, processedEvents)
 
 	at := time.Now().Add(-24 * time.Hour).UTC().Format(time.RFC3339)
@@ -73,18 +76,17 @@ func TestACompanyMovesIn(t *testing.T) {
 		operation.ImportKey: {New: 1}, operation.ImportEvent: {New: 1}, operation.ImportDeadLetter: {New: 1}, operation.ImportEntity: {New: 1},
 	}, first.Counts)
 	require.JSONEq(t, `{"customer":"ada","total":150}`, i.entity(t, "acme", "order", "o1"))
-	repeatedKey, repeated := send("known", 1), send("old", 1)
+	i.awaitImported(t, dir, func(key string) bool { a, err := post(key, 1); return err == nil && a.Duplicate })
+	repeatedKey, repeated := send("known", 1, 200), send("old", 1, 200)
 	for _, key := range []string{"known", "old"} {
 		i.awaitStatus(t, "acme:"+key, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	}
 	require.Equal(t, 2, i.count(t, processedEvents), "they were duplicates")
 	var original operatorapi.EventDetail
-	api{url: n.operator}.call(t, "GET", "/events/"+repeated, "", 200, &original)
-	require.Equal(t, []string{"old", repeated}, []string{original.Key, original.RedeliveredAs})
-	out, err = i.run(t, "event", "show", repeated)
-	require.NoError(t, err, out)
-	require.Contains(t, out, repeated+", a redelivery of this event")
-	api{url: n.operator}.call(t, "GET", "/events/"+repeatedKey, "", 404, nil)
+	api{url: n.operator}.call(t, "GET", "/events/"+repeated.Events[0].EventID, "", 200, &original)
+	require.Equal(t, []string{"old", ""}, []string{original.Key, original.RedeliveredAs}, "the ID is the event's own")
+	missing := api{url: n.operator}.call(t, "GET", "/events/"+repeatedKey.Events[0].EventID, "", 404, nil)
+	require.Contains(t, string(missing.body), "of which only the key is known")
 	out, err = i.run(t, "dlq", "replay", fmt.Sprint(i.count(t, "SELECT id FROM dead_letters")))
 	require.NoError(t, err, out)
 	i.awaitCount(t, time.Minute, 3, processedEvents)
@@ -108,6 +110,20 @@ func TestACompanyMovesIn(t *testing.T) {
 	i.awaitStatus(t, "import/"+slow.ID, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED)
 	i.replay(t, "import_canceled", "import/"+slow.ID)
 	require.Zero(t, i.count(t, "SELECT count(*) FROM import_rows"))
+}
+
+// awaitImported waits until the ingress has noticed an import of keys: it answers their first repeats as duplicates.
+func (i *installation) awaitImported(t *testing.T, dir string, isDuplicate func(key string) bool) {
+	t.Helper()
+	var lines []string
+	for n := range 100 {
+		lines = append(lines, fmt.Sprintf(`{"record":"key","key":"noticed-%d","first_seen":%q}`, n, time.Now().UTC().Format(time.RFC3339)))
+	}
+	file := filepath.Join(dir, "noticed.ndjson")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600))
+	i.imports(t, file)
+	n := -1
+	require.Eventually(t, func() bool { n++; return isDuplicate(fmt.Sprintf("noticed-%d", n)) }, time.Minute, 500*time.Millisecond)
 }
 
 func (i *installation) imports(t *testing.T, file string, args ...string) (done operation.Import) {

@@ -114,6 +114,18 @@ func (r Receipt) WindowStart() time.Time {
 	return r.ReceivedAt.Truncate(time.Duration(r.DedupeWindow))
 }
 
+// Owner is the event that owns a key.
+type Owner struct {
+	ID string
+	// Fingerprint is "" if unknown, as for an imported event.
+	Fingerprint string
+	ReceivedAt  time.Time
+	// Status is "" if it has no row: it waits, failed before it had one, is purged, or only its key was imported.
+	Status Status
+	// DeadLetterID is the number of its open dead letter; 0 if there is none.
+	DeadLetterID int64
+}
+
 // ConflictError is returned for an event that wasn't stored because another event owns its key.
 type ConflictError struct{ Conflict Conflict }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -26,6 +27,10 @@ type Options struct {
 	Conflicts ConflictStore
 	// Duplicates counts redelivered events; nil if no database is configured.
 	Duplicates DuplicateCounter
+	// Owners finds the owners of keys, for providers with a recent import; nil if no database is configured. ImportedProviders
+	// returns those providers, without blocking, and none while the database doesn't answer.
+	Owners            OwnerStore
+	ImportedProviders func() ([]string, error)
 	// Breaker limits starts. Everything in the process that starts events shares it.
 	Breaker *Breaker
 	// BulkStarter is woken for events in the bulk lane; nil if this process runs no worker.
@@ -65,12 +70,15 @@ type Intake struct {
 	// conflicts reports events whose key belongs to another event.
 	conflicts conflicts
 	spools    metric.Int64Counter
+	// owners is the breaker of look-ups of owners.
+	owners *gobreaker.CircuitBreaker[bool]
 }
 
 // New creates an Intake.
 func New(o Options) *Intake {
 	i := &Intake{
 		Options: o, inbox: newInbox(o.Inbox), late: newLateConfirmations(o.Remover), conflicts: conflicts{o.Conflicts},
+		owners: newInboxBreaker("owners of keys"),
 	}
 	i.spools, _ = otel.Meter("holdfast/intake").Int64Counter("holdfast_events_spooled_total",
 		metric.WithDescription("Events committed to the inbox because Temporal was down, busy or slow, or failed, "+
@@ -125,10 +133,11 @@ func (i *Intake) Commit(ctx context.Context, events []event.Received) (started [
 	if err != nil {
 		return nil, err
 	}
-	for n, e := range started {
-		i.conflicts.report(ctx, e.Conflict)
-		countRedelivery(ctx, i.Duplicates, events[n].Receipt, e)
+	for n, e := range events {
+		i.conflicts.report(ctx, started[n].Conflict)
+		countRedelivery(ctx, i.Duplicates, e.Receipt, started[n])
 	}
+	i.answerImported(ctx, events, started)
 	return started, nil
 }
 

@@ -13,6 +13,9 @@ import (
 	"holdfast/workflows/runs"
 )
 
+// importsAge is how long the providers of imports are cached: an import is noticed at most that late.
+const importsAge = 15 * time.Second
+
 func (p *process) startIngress(ctx context.Context) error {
 	cfg := p.cfg.Ingress
 	clients, err := p.dispatcherOf(ctx)
@@ -29,6 +32,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		options.Inbox, options.Remover = p.commits.database.Spooling(p.inbox.Inbox.NewInboxWriter()), p.inbox.Inbox
 		options.Both = cfg.Ack == config.AckStored
 		options.Conflicts, rates = p.inbox.Duplicates, p.inbox.Rates
+		options.Owners, options.ImportedProviders = p.inbox.Duplicates, recently(importsAge, p.inbox.Duplicates.ImportedProviders)
 	}
 	p.catalogue.SetCertificates(webhook.NewCertificates().Key)
 	server, err := ingress.New(ingress.Options{

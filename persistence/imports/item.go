@@ -1,6 +1,8 @@
 package imports
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -196,6 +198,20 @@ func (p *page) queueAdvance(b *pgx.Batch, of operation.Import, last int64) {
 		of.Problems = append(of.Problems, p.problems[:min(room, len(p.problems))]...)
 	}
 	b.Queue(advanceImport, of.ID, len(p.items), postgres.JSON{Of: of.Counts},
-		postgres.JSON{Of: append([]operation.ImportProblem{}, of.Problems...)})
+		postgres.JSON{Of: append([]operation.ImportProblem{}, of.Problems...)}, p.providers())
 	b.Queue(dropApplied, of.ID, last)
+}
+
+// providers returns the providers of the page's keys.
+func (p *page) providers() []string {
+	providers := map[string]bool{}
+	for _, t := range p.items {
+		if t.imported == nil {
+			continue
+		}
+		if _, key := t.imported.Identity(); key[1] != "" {
+			providers[key[0]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(providers))
 }

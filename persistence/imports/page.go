@@ -28,7 +28,11 @@ SELECT seq, item, body FROM import_rows
 
 	dropApplied = `DELETE FROM import_rows WHERE import_id = $1 AND seq <= $2`
 
-	advanceImport = `UPDATE imports SET read = read + $2, counts = $3::jsonb, problems = $4::jsonb WHERE id = $1`
+	advanceImport = `
+UPDATE imports
+   SET read = read + $2, counts = $3::jsonb, problems = $4::jsonb,
+       providers = ARRAY(SELECT DISTINCT unnest(providers || $5::text[]) ORDER BY 1)
+ WHERE id = $1`
 
 	// maxBytesOfPage bounds the bodies that a page holds; a larger one gets its own page.
 	maxBytesOfPage = 4 << 20
