@@ -14,7 +14,7 @@ import (
 func (a *API) singleReplayRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		httpapi.Post("replayDeadLetter", "/dead-letters/:id/replay", "Run an event again: the same workflow, event and bytes",
-			a.replayDeadLetter).
+			httpapi.Starts(a.ReplayDeadLetter)).
 			Explain("Of several concurrent requests, one starts a run. A dead letter that is resolved, running, discarded or replaced "+
 				"is refused with 409.").
 			With(deadLetterID).MayTake(SingleReplay{}).Returns(fiber.StatusAccepted, operation.Replayed{}),
@@ -33,24 +33,21 @@ type SingleReplay struct {
 	Fetch bool `json:"fetch,omitempty"`
 }
 
-func (a *API) replayDeadLetter(c *fiber.Ctx) error {
+// ReplayDeadLetter replays the dead letter in the path.
+func (a *API) ReplayDeadLetter(c *fiber.Ctx) (started operation.Replayed, err error) {
 	id, err := httpapi.PathNumber(c)
 	if err != nil {
-		return err
+		return started, err
 	}
 	var body SingleReplay
 	if err := httpapi.ReadChange(c, &body); err != nil {
-		return err
+		return started, err
 	}
 	start := a.SingleReplays.Replay
 	if body.Fetch {
 		start = a.SingleReplays.Fetch
 	}
-	started, err := start(httpapi.RequestContext(c), id, httpapi.Actor(c, body.Reason))
-	if err != nil {
-		return err
-	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
+	return start(httpapi.RequestContext(c), id, httpapi.Actor(c, body.Reason))
 }
 
 // Edit is the body of an edit request: the event's new body as text, or in base64 if it isn't text.

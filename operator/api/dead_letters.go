@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -103,14 +104,16 @@ func (a *API) deadLetterRoutes() []httpapi.Route {
 			With(httpapi.ProviderParameter).Returns(fiber.StatusOK, httpapi.List[operation.Cause]{}),
 		httpapi.Get("showDeadLetter", path+"/:id", "One dead letter with its body", a.showDeadLetter).
 			With(deadLetterID).Returns(fiber.StatusOK, DeadLetterDetail{}),
-		httpapi.Post("discardDeadLetter", path+"/:id/discard", "Discard a dead letter, with a reason", a.discardDeadLetter).
+		httpapi.Post("discardDeadLetter", path+"/:id/discard", "Discard a dead letter, with a reason",
+			httpapi.Answers(a.DiscardDeadLetter)).
 			With(deadLetterID).Takes(httpapi.Reasoned{}, "reason").Returns(fiber.StatusOK, DeadLetterView{}),
-		httpapi.Post("reopenDeadLetter", path+"/:id/reopen", "Undo a discard: the dead letter is open again", a.reopenDeadLetter).
+		httpapi.Post("reopenDeadLetter", path+"/:id/reopen", "Undo a discard: the dead letter is open again",
+			httpapi.Answers(a.ReopenDeadLetter)).
 			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeadLetterView{}),
 		httpapi.Delete("deleteDeadLetter", path+"/:id", "Delete a resolved or discarded dead letter", a.deleteDeadLetter).
 			With(deadLetterID).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusNoContent, nil),
 		httpapi.Post("cleanUpDeadLetters", path+"/cleanup", "Delete dead letters that were resolved or discarded long ago",
-			a.cleanUpDeadLetters).
+			httpapi.Answers(a.CleanUpDeadLetters)).
 			Takes(Cleanup{}, "older_than").Returns(fiber.StatusOK, CleanedUp{}),
 	}
 }
@@ -210,46 +213,50 @@ func changeOf(c *fiber.Ctx) (id int64, by oversight.Actor, err error) {
 	return id, httpapi.Actor(c, body.Reason), err
 }
 
-func (a *API) discardDeadLetter(c *fiber.Ctx) error {
+// DiscardDeadLetter discards the dead letter in the path.
+func (a *API) DiscardDeadLetter(c *fiber.Ctx) (view DeadLetterView, err error) {
 	id, by, err := changeOf(c)
-	if err != nil {
-		return err
+	if err == nil && by.Reason == "" {
+		err = httpapi.MissingField("reason")
 	}
-	if by.Reason == "" {
-		return httpapi.MissingField("reason")
+	if err != nil {
+		return view, err
 	}
 	return a.changed(c, id, by, a.DeadLetters.DiscardDeadLetter)
 }
 
-func (a *API) reopenDeadLetter(c *fiber.Ctx) error {
+// ReopenDeadLetter undoes a discard of the dead letter in the path.
+func (a *API) ReopenDeadLetter(c *fiber.Ctx) (view DeadLetterView, err error) {
 	id, by, err := changeOf(c)
 	if err != nil {
-		return err
+		return view, err
 	}
 	return a.changed(c, id, by, a.DeadLetters.ReopenDeadLetter)
 }
 
-// changed changes a dead letter and responds with its new state.
+// changed changes a dead letter and returns its new state.
 func (a *API) changed(
 	c *fiber.Ctx, id int64, by oversight.Actor, change func(context.Context, int64, oversight.Actor) error,
-) error {
+) (view DeadLetterView, err error) {
 	ctx := httpapi.RequestContext(c)
 	if err := change(ctx, id, by); err != nil {
-		return err
+		return view, err
 	}
 	d, err := a.DeadLetters.DeadLetter(ctx, id)
+	return ViewDeadLetter(d), err
+}
+
+// DeleteDeadLetter deletes the dead letter in the path, without a response.
+func (a *API) DeleteDeadLetter(c *fiber.Ctx) (id int64, err error) {
+	id, by, err := changeOf(c)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return c.JSON(ViewDeadLetter(d))
+	return id, a.DeadLetters.DeleteDeadLetter(httpapi.RequestContext(c), id, by)
 }
 
 func (a *API) deleteDeadLetter(c *fiber.Ctx) error {
-	id, by, err := changeOf(c)
-	if err != nil {
-		return err
-	}
-	if err := a.DeadLetters.DeleteDeadLetter(httpapi.RequestContext(c), id, by); err != nil {
+	if _, err := a.DeleteDeadLetter(c); err != nil {
 		return err
 	}
 	return c.SendStatus(fiber.StatusNoContent)
@@ -273,29 +280,31 @@ type CleanedUp struct {
 	More bool `json:"more"`
 }
 
-func (a *API) cleanUpDeadLetters(c *fiber.Ctx) error {
-	var body Cleanup
+// ReadCleanup parses the body of a cleanup.
+func ReadCleanup(c *fiber.Ctx) (body Cleanup, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
-		return err
+		return body, err
 	}
 	switch {
 	case body.OlderThan <= 0:
-		return httpapi.MissingField("older_than")
+		err = httpapi.MissingField("older_than")
 	case body.Limit < 0 || body.Limit > operation.MaxCleanup:
-		return httpapi.BadField("limit")
+		err = httpapi.BadField("limit")
 	case !httpapi.IsText(body.Provider) || len(body.Provider) > httpapi.MaxText:
-		return httpapi.BadField("provider")
+		err = httpapi.BadField("provider")
+	}
+	return body, err
+}
+
+// CleanUpDeadLetters deletes the dead letters that a request selects.
+func (a *API) CleanUpDeadLetters(c *fiber.Ctx) (done CleanedUp, err error) {
+	body, err := ReadCleanup(c)
+	if err != nil {
+		return done, err
 	}
 	wanted := operation.Cleanup{
 		Before: time.Now().Add(-time.Duration(body.OlderThan)), Provider: body.Provider, Limit: body.Limit,
 	}
 	removed, err := a.DeadLetters.CleanUpDeadLetters(httpapi.RequestContext(c), wanted, httpapi.Actor(c, body.Reason))
-	if err != nil {
-		return err
-	}
-	most := int64(body.Limit)
-	if most == 0 {
-		most = operation.MaxCleanup
-	}
-	return c.JSON(CleanedUp{Removed: removed, More: removed == most})
+	return CleanedUp{Removed: removed, More: removed == int64(cmp.Or(body.Limit, operation.MaxCleanup))}, err
 }

@@ -112,7 +112,7 @@ func (a *API) importRoutes() []httpapi.Route {
 			a.dropImport).
 			Explain("Lines of a running or paused import stay. "+httpapi.SlowDetails).
 			With(importID).Returns(fiber.StatusOK, struct{}{}),
-		httpapi.Post("startImport", "/imports", "Import the lines that were kept", a.startImport).
+		httpapi.Post("startImport", "/imports", "Import the lines that were kept", httpapi.Starts(a.startImport)).
 			Explain("If an import with this ID exists, it is the response, and stays as it is.").
 			Takes(ImportRequest{}, "id").Returns(fiber.StatusAccepted, operation.Import{}),
 	)
@@ -171,20 +171,20 @@ func (a *API) dropImport(c *fiber.Ctx) error {
 	})
 }
 
-func (a *API) startImport(c *fiber.Ctx) error {
+func (a *API) startImport(c *fiber.Ctx) (started operation.Import, err error) {
 	var body ImportRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
-		return err
+		return started, err
 	}
 	switch {
 	case body.ID == "":
-		return httpapi.MissingField("id")
+		return started, httpapi.MissingField("id")
 	case len(body.Name) > httpapi.MaxText || !httpapi.IsText(body.Name):
-		return httpapi.BadField("name")
+		return started, httpapi.BadField("name")
 	}
 	rate, err := httpapi.Rate(body.Rate, operation.KindImport)
 	if err != nil {
-		return err
+		return started, err
 	}
 	return httpapi.StartOperation(c, a.Imports.Operations, operation.Import{
 		Base: operation.Base{ID: body.ID, Rate: rate}, Name: body.Name,

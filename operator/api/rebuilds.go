@@ -29,14 +29,15 @@ type RebuildRequest struct {
 func (a *API) rebuildRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindRebuild, a.Rebuilds),
 		httpapi.Post("startRebuild", "/rebuilds", "Parse stored events again with the current definitions; one rebuild at a time",
-			a.startRebuild).
+			httpapi.Starts(a.StartRebuild)).
 			MayTake(RebuildRequest{}).Returns(fiber.StatusAccepted, operation.Rebuild{}),
 		httpapi.Get("showRebuildDiff", "/rebuilds/:id/diff", "What the latest rebuild, a dry run, would change in some entities",
 			a.showRebuildDiff).
 			With(httpapi.TextParameter("id", "ID of the rebuild.")).Returns(fiber.StatusOK, httpapi.List[fold.EntityDiff]{}))
 }
 
-func rebuildOf(c *fiber.Ctx) (body RebuildRequest, err error) {
+// ReadRebuild parses the body of a request for a rebuild.
+func ReadRebuild(c *fiber.Ctx) (body RebuildRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
@@ -45,22 +46,24 @@ func rebuildOf(c *fiber.Ctx) (body RebuildRequest, err error) {
 			return body, httpapi.BadField(field)
 		}
 	}
-	if body.Rate, err = httpapi.Rate(body.Rate, operation.KindRebuild); err != nil {
-		return body, err
-	}
-	return body, httpapi.CheckAll(body.All, body.IsAll())
+	body.Rate, err = httpapi.Rate(body.Rate, operation.KindRebuild)
+	return body, err
 }
 
-func (a *API) startRebuild(c *fiber.Ctx) error {
-	body, err := rebuildOf(c)
+// StartRebuild starts the rebuild that a request asks for.
+func (a *API) StartRebuild(c *fiber.Ctx) (started operation.Rebuild, err error) {
+	body, err := ReadRebuild(c)
+	if err == nil {
+		err = httpapi.CheckAll(body.All, body.IsAll())
+	}
 	if err != nil {
-		return err
+		return started, err
 	}
 	wanted := operation.Rebuild{
 		Base: operation.New(body.Rate), Filter: body.RebuildFilter, DryRun: body.DryRun, Fetch: body.Fetch,
 	}
 	if wanted.Fetch && !wanted.CanFetch() {
-		return &httpapi.RefusalError{
+		return started, &httpapi.RefusalError{
 			Code: httpapi.CodeBadField, Field: "fetch", Detail: "it needs a provider, and allows neither a kind nor a dry run",
 		}
 	}

@@ -33,26 +33,27 @@ type RecoveryRequest struct {
 func (a *API) recoveryRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindRecovery, a.Recoveries),
 		httpapi.Post("startRecovery", "/recoveries",
-			"Read a provider's list of events, and process those that never arrived; one recovery of a list at a time", a.startRecovery).
+			"Read a provider's list of events, and process those that never arrived; one recovery of a list at a time",
+			httpapi.Starts(a.startRecovery)).
 			MayTake(RecoveryRequest{}).Returns(fiber.StatusAccepted, operation.Recovery{}))
 }
 
-func (a *API) startRecovery(c *fiber.Ctx) error {
+func (a *API) startRecovery(c *fiber.Ctx) (started operation.Recovery, err error) {
 	var body RecoveryRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
-		return err
+		return started, err
 	}
 	if body.Provider == "" {
-		return httpapi.MissingField("provider")
+		return started, httpapi.MissingField("provider")
 	}
 	for field, text := range map[string]string{"provider": body.Provider, "target": body.Target} {
 		if len(text) > httpapi.MaxText || !httpapi.IsText(text) {
-			return httpapi.BadField(field)
+			return started, httpapi.BadField(field)
 		}
 	}
 	rate, err := httpapi.Rate(body.Rate, operation.KindRecovery)
 	if err != nil {
-		return err
+		return started, err
 	}
 	wanted := operation.Recovery{
 		Base: operation.New(rate), Provider: body.Provider, Target: body.Target, DryRun: body.DryRun, Undelivered: body.Undelivered,
@@ -63,7 +64,7 @@ func (a *API) startRecovery(c *fiber.Ctx) error {
 	}
 	if body.Since != "" {
 		if wanted.AskedSince, err = httpapi.ParseTime(body.Since); err != nil {
-			return &httpapi.RefusalError{Code: httpapi.CodeBadField, Field: "since", Detail: err.Error()}
+			return started, &httpapi.RefusalError{Code: httpapi.CodeBadField, Field: "since", Detail: err.Error()}
 		}
 	}
 	return httpapi.StartOperation(c, a.Recoveries, wanted, body.Reason)

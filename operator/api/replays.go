@@ -27,13 +27,14 @@ var waitingStates = []event.DeadLetterState{event.DeadLetterOpen, event.DeadLett
 
 func (a *API) replayRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindReplay, a.Replays),
-		httpapi.Post("startReplay", "/replays", "Replay many dead letters, at a rate", a.startReplay).
+		httpapi.Post("startReplay", "/replays", "Replay many dead letters, at a rate", httpapi.Starts(a.StartReplay)).
 			MayTake(ReplayRequest{}).Returns(fiber.StatusAccepted, operation.Replay{}),
 		httpapi.Post("planReplay", "/replays/plan", "Count what a replay would run, and change nothing", a.planReplay).
 			MayTake(ReplayRequest{}).Returns(fiber.StatusOK, operation.ReplayPlan{}))
 }
 
-func replayOf(c *fiber.Ctx) (body ReplayRequest, err error) {
+// ReadReplay parses the body of a request for a replay or its plan.
+func ReadReplay(c *fiber.Ctx) (body ReplayRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
@@ -65,7 +66,7 @@ func replayOf(c *fiber.Ctx) (body ReplayRequest, err error) {
 }
 
 func (a *API) planReplay(c *fiber.Ctx) error {
-	body, err := replayOf(c)
+	body, err := ReadReplay(c)
 	if err != nil {
 		return err
 	}
@@ -74,13 +75,14 @@ func (a *API) planReplay(c *fiber.Ctx) error {
 	})
 }
 
-func (a *API) startReplay(c *fiber.Ctx) error {
-	body, err := replayOf(c)
-	if err != nil {
-		return err
+// StartReplay starts the replay that a request asks for.
+func (a *API) StartReplay(c *fiber.Ctx) (started operation.Replay, err error) {
+	body, err := ReadReplay(c)
+	if err == nil {
+		err = httpapi.CheckAll(body.All, body.IsAll())
 	}
-	if err := httpapi.CheckAll(body.All, body.IsAll()); err != nil {
-		return err
+	if err != nil {
+		return started, err
 	}
 	wanted := operation.Replay{Base: operation.New(body.Rate), Filter: body.ReplayFilter}
 	return httpapi.StartOperation(c, a.Replays, wanted, body.Reason)

@@ -1,47 +1,22 @@
 package console
 
 import (
-	"context"
 	"fmt"
-	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/httpapi"
 )
 
 func deadLetterPath(id int64) string { return deadLettersPath + "/" + strconv.FormatInt(id, 10) }
 
-// deadLetterOf returns the ID of the dead letter in the path, and the reason for the change.
-func deadLetterOf(ctx *fiber.Ctx, needsReason bool) (id int64, by oversight.Actor, err error) {
-	id, err = strconv.ParseInt(ctx.Params("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, by, httpapi.BadField("id")
-	}
-	reason, err := reasonOf(ctx)
-	if err == nil && needsReason && reason == "" {
-		err = httpapi.MissingField("reason")
-	}
-	return id, httpapi.Actor(ctx, reason), err
-}
-
 // replayDeadLetter redirects to the event, which shows the outcome.
 func (c *Console) replayDeadLetter(ctx *fiber.Ctx) error {
-	id, by, err := deadLetterOf(ctx, false)
-	if err != nil {
-		return err
-	}
-	replay := c.API.SingleReplays.Replay
-	if ctx.FormValue("fetch") != "" {
-		replay = c.API.SingleReplays.Fetch
-	}
-	started, err := replay(ctx.UserContext(), id, by)
+	started, err := c.API.ReplayDeadLetter(ctx)
 	if err != nil {
 		return err
 	}
@@ -81,24 +56,19 @@ func (c *Console) confirmDeadLetter(ctx *fiber.Ctx, q frame.Confirm, verb string
 }
 
 func (c *Console) discardDeadLetter(ctx *fiber.Ctx) error {
-	return c.changeDeadLetter(ctx, true, c.API.DeadLetters.DiscardDeadLetter, "Discarded.")
+	return c.changeDeadLetter(ctx, c.API.DiscardDeadLetter, "Discarded.")
 }
 
 func (c *Console) reopenDeadLetter(ctx *fiber.Ctx) error {
-	return c.changeDeadLetter(ctx, false, c.API.DeadLetters.ReopenDeadLetter, "Reopened.")
+	return c.changeDeadLetter(ctx, c.API.ReopenDeadLetter, "Reopened.")
 }
 
-func (c *Console) changeDeadLetter(
-	ctx *fiber.Ctx, needsReason bool, change func(context.Context, int64, oversight.Actor) error, done string,
-) error {
-	id, by, err := deadLetterOf(ctx, needsReason)
+func (c *Console) changeDeadLetter(ctx *fiber.Ctx, change func(*fiber.Ctx) (api.DeadLetterView, error), done string) error {
+	d, err := change(ctx)
 	if err != nil {
 		return err
 	}
-	if err := change(ctx.UserContext(), id, by); err != nil {
-		return err
-	}
-	return c.Done(ctx, deadLetterPath(id), done)
+	return c.Done(ctx, deadLetterPath(d.ID), done)
 }
 
 func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
@@ -110,68 +80,39 @@ func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
 
 // deleteDeadLetter redirects to the event, which may still exist.
 func (c *Console) deleteDeadLetter(ctx *fiber.Ctx) error {
-	id, by, err := deadLetterOf(ctx, false)
+	id, err := c.API.DeleteDeadLetter(ctx)
 	if err != nil {
-		return err
-	}
-	if err := c.API.DeadLetters.DeleteDeadLetter(ctx.UserContext(), id, by); err != nil {
 		return err
 	}
 	return c.Done(ctx, deadLettersPath, fmt.Sprintf("Dead letter %d is removed.", id))
 }
 
-// cleanupOf parses which closed dead letters to delete: their minimum age, and one provider or all.
-func cleanupOf(ctx *fiber.Ctx) (age time.Duration, provider string, err error) {
-	age, err = httpapi.Duration(httpapi.CodeBadField, "older_than", ctx.FormValue("older_than"), 1, math.MaxInt64)
-	if err != nil {
-		return 0, "", err
-	}
-	provider = strings.TrimSpace(ctx.FormValue("provider"))
-	if len(provider) > 1024 || strings.Contains(provider, "\x00") {
-		return 0, "", httpapi.BadField("provider")
-	}
-	return age, provider, nil
-}
-
 func (c *Console) confirmCleanup(ctx *fiber.Ctx) error {
-	age, provider, err := cleanupOf(ctx)
+	wanted, err := api.ReadCleanup(ctx)
 	if err != nil {
 		return err
 	}
-	of := provider
-	if of == "" {
-		of = "all"
-	}
-	text := ctx.FormValue("older_than")
 	return c.Ask(ctx, frame.Confirm{
 		Section: deadLetters, Title: "Remove closed dead letters",
 		Question: "Dead letters that were resolved or discarded before that time are deleted permanently, with their bodies. " +
 			"Pending deliveries are kept.",
 		Facts: []frame.Fact{
-			{"Closed before", time.Now().Add(-age).UTC().Format(time.RFC3339)}, {"Provider", of},
+			{"Closed before", time.Now().Add(-time.Duration(wanted.OlderThan)).UTC().Format(time.RFC3339)},
+			{"Provider", orAll(wanted.Provider)},
 			{"At once", fmt.Sprintf("%d at most", operation.MaxCleanup)},
 		},
 		Action: deadLettersPath + "/cleanup", Button: "Remove them", Reason: "optional", Destroys: true, Back: deadLettersPath,
-		Fields: []frame.Fact{{"older_than", text}, {"provider", provider}},
+		Fields: []frame.Fact{{"older_than", ctx.FormValue("older_than")}, {"provider", wanted.Provider}},
 	})
 }
 
 func (c *Console) cleanUp(ctx *fiber.Ctx) error {
-	age, provider, err := cleanupOf(ctx)
+	done, err := c.API.CleanUpDeadLetters(ctx)
 	if err != nil {
 		return err
 	}
-	reason, err := reasonOf(ctx)
-	if err != nil {
-		return err
-	}
-	wanted := operation.Cleanup{Before: time.Now().Add(-age), Provider: provider}
-	removed, err := c.API.DeadLetters.CleanUpDeadLetters(ctx.UserContext(), wanted, httpapi.Actor(ctx, reason))
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("%d closed dead letters are removed.", removed)
-	if removed == operation.MaxCleanup {
+	text := fmt.Sprintf("%d closed dead letters are removed.", done.Removed)
+	if done.More {
 		text += " There may be more: do it again."
 	}
 	return c.Done(ctx, deadLettersPath, text)

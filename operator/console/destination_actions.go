@@ -68,29 +68,20 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 	if !ok {
 		return event.ErrNotFound
 	}
-	name, reason, err := change(ctx)
+	d, err := c.API.Outbound.SetState(ctx, deliveryapi.Itself, verb.to)
 	if err != nil {
 		return err
 	}
-	by := httpapi.Actor(ctx, reason)
-	if _, err := c.API.Outbound.Changes.SetDestinationState(ctx.UserContext(), name, verb.to, by); err != nil {
-		return err
-	}
-	return c.Done(ctx, destinationPath(name), verb.done)
-}
-
-// change returns the destination that a form changes, and the reason.
-func change(ctx *fiber.Ctx) (name, reason string, err error) {
-	if name, err = httpapi.PathText(ctx, "name"); err != nil {
-		return "", "", err
-	}
-	reason, err = reasonOf(ctx)
-	return name, reason, err
+	return c.Done(ctx, destinationPath(d.Name), verb.done)
 }
 
 // setRate sets or removes a destination's rate limit.
 func (c *Console) setRate(ctx *fiber.Ctx) error {
-	name, reason, err := change(ctx)
+	name, err := httpapi.PathText(ctx, "name")
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,16 +143,12 @@ type rotatedPage struct {
 }
 
 func (c *Console) rotateSecret(ctx *fiber.Ctx) error {
-	name, reason, err := change(ctx)
-	if err != nil {
-		return err
-	}
-	secret, err := c.API.Outbound.Changes.Rotate(ctx.UserContext(), name, "", deliveryapi.DefaultGrace, httpapi.Actor(ctx, reason))
+	d, err := c.API.Outbound.RotateSecret(ctx, deliveryapi.Itself)
 	if err != nil {
 		return err
 	}
 	return c.Show(ctx, "rotated", frame.Page{
-		Title: "The new secret of " + name, Section: destinations, Data: rotatedPage{name, secret, deliveryapi.DefaultGrace},
+		Title: "The new secret of " + d.Name, Section: destinations, Data: rotatedPage{d.Name, d.Secret, deliveryapi.DefaultGrace},
 	})
 }
 

@@ -281,11 +281,11 @@ func (c *Console) confirmDeleteDestination(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) deleteDestination(ctx *fiber.Ctx) error {
-	name, reason, err := change(ctx)
+	name, err := httpapi.PathText(ctx, "name")
 	if err != nil {
 		return err
 	}
-	if err := c.API.Outbound.Changes.DeleteDestination(ctx.UserContext(), name, httpapi.Actor(ctx, reason)); err != nil {
+	if err := c.API.Outbound.DeleteDestination(ctx); err != nil {
 		return err
 	}
 	return c.Done(ctx, destinationsPath, "Destination "+name+" is deleted.")

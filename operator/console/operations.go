@@ -11,7 +11,6 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
-	"holdfast/event/oversight"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
@@ -91,7 +90,7 @@ type operationKind struct {
 	kind   operation.Kind
 	latest func(ctx context.Context, limit int) ([]operationView, error)
 	one    func(ctx context.Context, id string) (operationView, error)
-	change func(ctx context.Context, id string, to operation.State, by oversight.Actor) error
+	change func(ctx *fiber.Ctx, to operation.State) error
 }
 
 // operationKinds returns the kinds that the API has.
@@ -130,8 +129,8 @@ func kindOf[T operation.Any](
 			row, err := operations.Read(ctx, id)
 			return view(row), err
 		},
-		change: func(ctx context.Context, id string, to operation.State, by oversight.Actor) error {
-			_, err := operations.Change(ctx, id, to, by)
+		change: func(ctx *fiber.Ctx, to operation.State) error {
+			_, err := httpapi.ChangeOperation(ctx, operations, to)
 			return err
 		},
 	}
@@ -292,20 +291,6 @@ func nameOf(o operationView) string { return titleOf(o.Noun) + " " + o.ID }
 
 func titleOf(noun string) string { return strings.ToUpper(noun[:1]) + noun[1:] }
 
-// start starts an operation for the caller of a form. One that is stored counts as started, even if signaling its workflow
-// failed.
-func start[T operation.Any](ctx *fiber.Ctx, all httpapi.Operations[T], wanted T) (started T, err error) {
-	reason, err := reasonOf(ctx)
-	if err != nil {
-		return started, err
-	}
-	started, err = all.Start(ctx.UserContext(), wanted, httpapi.Actor(ctx, reason))
-	if started.Common().ID != "" {
-		return started, nil
-	}
-	return started, err
-}
-
 func (c *Console) confirmCancelOperation(ctx *fiber.Ctx) error {
 	o, err := c.operationIn(ctx)
 	if err != nil {
@@ -329,11 +314,7 @@ func (c *Console) changeOperation(to operation.State) fiber.Handler {
 		if err != nil {
 			return err
 		}
-		reason, err := reasonOf(ctx)
-		if err != nil {
-			return err
-		}
-		if err := k.change(ctx.UserContext(), id, to, httpapi.Actor(ctx, reason)); err != nil {
+		if err := k.change(ctx, to); err != nil {
 			return fmt.Errorf("change %s: %w", ctx.Params("kind"), err)
 		}
 		return c.Done(ctx, operationPath(ctx.Params("kind"), id), did)

@@ -3,13 +3,12 @@ package console
 import (
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
 	"holdfast/event/fold"
-	"holdfast/event/operation"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
@@ -19,63 +18,26 @@ const (
 	diffRoute   = operationsPath + "/rebuilds/:id/diff"
 )
 
-type rebuildForm struct {
-	Filter operation.RebuildFilter
-	Rate   float64
-	DryRun bool
-}
-
-func rebuildOf(ctx *fiber.Ctx) (f rebuildForm, err error) {
-	f.Filter.Provider = strings.TrimSpace(ctx.FormValue("provider"))
-	f.Filter.Kind = strings.TrimSpace(ctx.FormValue("kind"))
-	for name, text := range map[string]string{"provider": f.Filter.Provider, "kind": f.Filter.Kind} {
-		if len(text) > 1024 || strings.Contains(text, "\x00") {
-			return f, httpapi.BadField(name)
-		}
-	}
-	if f.DryRun, err = strconv.ParseBool(ctx.FormValue("dry_run")); err != nil {
-		return f, httpapi.BadField("dry_run")
-	}
-	f.Rate, err = rateField(ctx, operation.KindRebuild)
-	return f, err
-}
-
-// rateField returns the rate in a form, or the default.
-func rateField(ctx *fiber.Ctx, kind operation.Kind) (float64, error) {
-	text := strings.TrimSpace(ctx.FormValue("rate"))
-	if text == "" {
-		return kind.Rates().Default, nil
-	}
-	rate, err := strconv.ParseFloat(text, 64)
-	if err != nil || !kind.Rates().Allow(rate) {
-		return 0, httpapi.BadField("rate")
-	}
-	return rate, nil
-}
-
 // newRebuild shows the form and then the confirmation.
 func (c *Console) newRebuild(ctx *fiber.Ctx) error {
-	if ctx.Query("dry_run") == "" {
-		return c.Show(ctx, "rebuild", frame.Page{Title: "Rebuild", Section: operations, Data: rebuildForm{
-			Filter: operation.RebuildFilter{Provider: ctx.Query("provider"), Kind: ctx.Query("kind")},
-			Rate:   operation.KindRebuild.Rates().Default,
-		}})
-	}
-	f, err := rebuildOf(ctx)
+	f, err := api.ReadRebuild(ctx)
 	if err != nil {
 		return err
+	}
+	if ctx.Query("dry_run") == "" {
+		return c.Show(ctx, "rebuild", frame.Page{Title: "Rebuild", Section: operations, Data: f})
 	}
 	q := frame.Confirm{
 		Section: operations, Title: "Rebuild", Button: "Rebuild", Destroys: true,
 		Question: "Parses stored events again with the current definitions, and corrects entities.",
 		Action:   rebuildPath, Back: rebuildPath, Reason: "optional",
 		Facts: []frame.Fact{
-			{"Provider", orAll(f.Filter.Provider)}, {"Kind of entity", orAll(f.Filter.Kind)},
+			{"Provider", orAll(f.Provider)}, {"Kind of entity", orAll(f.Kind)},
 			{"Events a second", frame.Number(f.Rate)},
 		},
 		Fields: []frame.Fact{
-			{"provider", f.Filter.Provider}, {"kind", f.Filter.Kind}, {"rate", ctx.FormValue("rate")},
-			{"dry_run", strconv.FormatBool(f.DryRun)},
+			{"provider", f.Provider}, {"kind", f.Kind}, {"rate", ctx.FormValue("rate")},
+			{"dry_run", strconv.FormatBool(f.DryRun)}, {"all", strconv.FormatBool(f.IsAll())},
 		},
 	}
 	if f.DryRun {
@@ -93,12 +55,7 @@ func orAll(text string) string {
 }
 
 func (c *Console) startRebuild(ctx *fiber.Ctx) error {
-	f, err := rebuildOf(ctx)
-	if err != nil {
-		return err
-	}
-	wanted := operation.Rebuild{Base: operation.New(f.Rate), Filter: f.Filter, DryRun: f.DryRun}
-	started, err := start(ctx, c.API.Rebuilds, wanted)
+	started, err := c.API.StartRebuild(ctx)
 	if err != nil {
 		return err
 	}

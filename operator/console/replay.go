@@ -9,6 +9,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
@@ -28,26 +29,11 @@ type replayPage struct {
 
 // planReplay shows what a replay with a filter would run.
 func (c *Console) planReplay(ctx *fiber.Ctx) error {
-	filter, err := c.replayFilter(ctx)
+	wanted, err := api.ReadReplay(ctx)
 	if err != nil {
 		return err
 	}
-	return c.showPlan(ctx, filter, 0)
-}
-
-// replayFilter parses the query of a list of dead letters.
-func (c *Console) replayFilter(ctx *fiber.Ctx) (f operation.ReplayFilter, err error) {
-	q, err := c.API.DeadLetterQuery(ctx)
-	if err != nil {
-		return f, err
-	}
-	if f, _ = replayOf(q); q.EventID != "" || q.WorkflowID != "" || q.Before != nil {
-		return f, httpapi.BadField("event_id")
-	}
-	if f.State != "" && f.State != event.DeadLetterOpen && f.State != event.DeadLetterExhausted {
-		return f, httpapi.BadField("state")
-	}
-	return f, nil
+	return c.showPlan(ctx, wanted.ReplayFilter, 0)
 }
 
 func (c *Console) showPlan(ctx *fiber.Ctx, f operation.ReplayFilter, was int64) error {
@@ -71,11 +57,7 @@ func (c *Console) showPlan(ctx *fiber.Ctx, f operation.ReplayFilter, was int64) 
 
 // startReplay starts the confirmed replay; if the count has changed, it shows the plan again.
 func (c *Console) startReplay(ctx *fiber.Ctx) error {
-	filter, err := c.replayFilter(ctx)
-	if err != nil {
-		return err
-	}
-	rate, err := rateField(ctx, operation.KindReplay)
+	wanted, err := api.ReadReplay(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,17 +65,14 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 	if err != nil {
 		return httpapi.BadField("count")
 	}
-	if _, err := reasonOf(ctx); err != nil {
-		return err
-	}
-	plan, err := c.API.Replays.Count(ctx.UserContext(), filter)
+	plan, err := c.API.Replays.Count(ctx.UserContext(), wanted.ReplayFilter)
 	if err != nil {
 		return err
 	}
 	if plan.Count != count {
-		return c.showPlan(ctx, filter, count)
+		return c.showPlan(ctx, wanted.ReplayFilter, count)
 	}
-	started, err := start(ctx, c.API.Replays, operation.Replay{Base: operation.New(rate), Filter: filter})
+	started, err := c.API.StartReplay(ctx)
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ func TestAReplayChecksItsFormFirst(t *testing.T) {
 	app := fiber.New()
 	var got error
 	app.Post("/", func(ctx *fiber.Ctx) error {
+		httpapi.AcceptForm(ctx)
 		got = c.startReplay(ctx)
 		return nil
 	})

@@ -1,14 +1,11 @@
 package console
 
 import (
-	"strings"
-	"time"
-
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event/operation"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
-	"holdfast/operator/httpapi"
 )
 
 const resendPath = operationsPath + "/resend"
@@ -40,7 +37,7 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 	}
 	page.Names = names
 	if page.Subscription != "" && page.Since != "" {
-		wanted, err := c.resendOf(ctx)
+		wanted, err := deliveryapi.ReadResend(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,42 +51,8 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "resend", frame.Page{Title: "Resend", Section: operations, Data: page})
 }
 
-// resendOf parses the resend in a form.
-func (c *Console) resendOf(ctx *fiber.Ctx) (r operation.Resend, err error) {
-	s, err := c.API.Outbound.Subscriptions.Subscription(ctx.UserContext(), strings.TrimSpace(ctx.FormValue("subscription")))
-	if err != nil {
-		return r, err
-	}
-	r = operation.Resend{
-		SubscriptionID: s.ID, Subscription: s.Name,
-		Everything: ctx.FormValue("everything") != "", Imported: ctx.FormValue("imported") != "",
-	}
-	if r.Since, err = httpapi.TimeField(ctx, "since"); err != nil {
-		return r, err
-	}
-	if r.Until, err = httpapi.TimeField(ctx, "until"); err != nil {
-		return r, err
-	}
-	switch {
-	case r.Since.IsZero():
-		return r, httpapi.MissingField("since")
-	case r.Until.IsZero():
-		r.Until = time.Now()
-	}
-	if err := httpapi.CheckPeriod(httpapi.CodeBadField, r.Since, r.Until); err != nil {
-		return r, err
-	}
-	rate, err := rateField(ctx, operation.KindResend)
-	r.Base = operation.New(rate)
-	return r, err
-}
-
 func (c *Console) startResend(ctx *fiber.Ctx) error {
-	wanted, err := c.resendOf(ctx)
-	if err != nil {
-		return err
-	}
-	started, err := start(ctx, c.API.Outbound.Resends, wanted)
+	started, err := c.API.Outbound.StartResend(ctx)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func TestTemplatesReadExistingFields(t *testing.T) {
 		"operations":   shown[[]operationGroup]{},
 		"provider":     shown[providerPage]{},
 		"providers":    shown[providerList]{},
-		"rebuild":      shown[rebuildForm]{},
+		"rebuild":      shown[api.RebuildRequest]{},
 		"destination":  shown[destinationPage]{},
 		"destinations": shown[destinationList]{},
 		"replay":       shown[replayPage]{},

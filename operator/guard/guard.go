@@ -65,6 +65,9 @@ func (g *Guard) Require(needed access.Role, isPage bool) fiber.Handler {
 	withoutTokens := len(g.tokens) == 0
 	return func(c *fiber.Ctx) error {
 		c.Locals(guardKey, g)
+		if isPage {
+			httpapi.AcceptForm(c)
+		}
 		switch {
 		case needed == "":
 			return httpapi.Refuse(httpapi.CodeForbidden)

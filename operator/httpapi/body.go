@@ -33,12 +33,15 @@ func (r Reasoned) CheckReason() error {
 	return nil
 }
 
-// ReadChange decodes the body of a change with its reason, keeping the values of missing fields.
+// ReadChange decodes the body of a change with its reason, keeping the values of missing fields. On a page the body is a form.
 func ReadChange(c *fiber.Ctx, body interface{ CheckReason() error }) error {
-	if q := QueryOf(c); q.Err != nil {
+	read := decode
+	if isForm(c) {
+		read = decodeForm
+	} else if q := QueryOf(c); q.Err != nil {
 		return q.Err
 	}
-	if err := decode(c, body); err != nil {
+	if err := read(c, body); err != nil {
 		return err
 	}
 	return body.CheckReason()

@@ -28,7 +28,8 @@ func OperationRoutes[T operation.Any](kind operation.Kind, all Operations[T]) []
 	var one T
 	id := TextParameter("id", "ID of the "+noun+".")
 	change := func(verb, about string, to operation.State) Route {
-		return Post(verb+title, path+"/:id/"+verb, about, func(c *fiber.Ctx) error { return sendChanged(c, all, to) }).
+		do := func(c *fiber.Ctx) (T, error) { return ChangeOperation(c, all, to) }
+		return Post(verb+title, path+"/:id/"+verb, about, Answers(do)).
 			With(id).MayTake(Reasoned{}).Returns(fiber.StatusOK, one)
 	}
 	list := func(c *fiber.Ctx) error { return sendLatest(c, all) }
@@ -64,23 +65,37 @@ func SendOperation[T any](c *fiber.Ctx, read func(context.Context, string) (T, e
 	})
 }
 
-func sendChanged[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.State) error {
-	return ChangeByPath(c, "id", func(ctx context.Context, id string, by oversight.Actor) error {
-		changed, err := all.Change(ctx, id, to, by)
-		if err != nil && changed.Common().ID == "" {
-			return err
-		}
-		return c.JSON(changed)
+// ChangeOperation changes the operation in the path. Once it is stored, it is changed, even if its workflow couldn't be signaled.
+func ChangeOperation[T operation.Any](c *fiber.Ctx, all Operations[T], to operation.State) (changed T, err error) {
+	err = ChangeByPath(c, "id", func(ctx context.Context, id string, by oversight.Actor) (err error) {
+		changed, err = all.Change(ctx, id, to, by)
+		return unlessStored(changed, err)
 	})
+	return changed, err
 }
 
-// StartOperation starts an operation and responds with it.
-func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) error {
-	started, err := all.Start(RequestContext(c), wanted, Actor(c, reason))
-	if err != nil && started.Common().ID == "" {
-		return err
+// StartOperation starts an operation. Once it is stored, it is started, even if its workflow couldn't be signaled.
+func StartOperation[T operation.Any](c *fiber.Ctx, all Operations[T], wanted T, reason string) (started T, err error) {
+	started, err = all.Start(RequestContext(c), wanted, Actor(c, reason))
+	return started, unlessStored(started, err)
+}
+
+func unlessStored(o operation.Any, err error) error {
+	if o.Common().ID != "" {
+		return nil
 	}
-	return c.Status(fiber.StatusAccepted).JSON(started)
+	return err
+}
+
+// Starts returns a handler that responds with what it starts.
+func Starts[T any](start func(*fiber.Ctx) (T, error)) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		started, err := start(c)
+		if err != nil {
+			return err
+		}
+		return c.Status(fiber.StatusAccepted).JSON(started)
+	}
 }
 
 // Rate returns the rate in a body, or the default of the kind.

@@ -76,6 +76,11 @@ func Respond[T any](c *fiber.Ctx, read func(*fiber.Ctx) (T, error)) error {
 	return RespondWith(c, func(context.Context) (T, error) { return read(c) })
 }
 
+// Answers returns a handler that responds with what do returns.
+func Answers[T any](do func(*fiber.Ctx) (T, error)) fiber.Handler {
+	return func(c *fiber.Ctx) error { return Respond(c, do) }
+}
+
 // RespondWith is Respond for a function that needs only the request's context.
 func RespondWith[T any](c *fiber.Ctx, read func(context.Context) (T, error)) error {
 	shown, err := read(RequestContext(c))

@@ -94,19 +94,6 @@ func ParseTime(text string) (time.Time, error) {
 
 var errUnstorable = errors.New("use a time between the years 1970 and 9998")
 
-// TimeField parses a form's time, or a duration back from now; zero if the field is empty.
-func TimeField(c *fiber.Ctx, name string) (time.Time, error) {
-	text := strings.TrimSpace(c.FormValue(name))
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := ParseTime(text)
-	if err != nil {
-		return at, &RefusalError{Code: CodeBadField, Field: name, Detail: err.Error()}
-	}
-	return at, nil
-}
-
 // CheckPeriod refuses a range that is empty, or whose bounds can't be stored. A zero time is no bound.
 func CheckPeriod(code Code, since, until time.Time) error {
 	switch {

@@ -70,15 +70,15 @@ func (o *API) destinationRoutes() []httpapi.Route {
 			With(destinationName).Takes(DestinationRequest{}).Returns(fiber.StatusOK, DestinationView{}),
 		httpapi.Delete("deleteDestination", one, "Delete a destination that has no subscription", o.deleteDestination).
 			With(destinationName).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusNoContent, nil),
-		change("rotateSecretOfDestination", "rotate-secret", "Set a new secret, which is shown once", o.rotateSecret(itself)).
+		change("rotateSecretOfDestination", "rotate-secret", "Set a new secret, which is shown once", o.rotateSecret(Itself)).
 			MayTake(Rotation{}),
 		change("pauseDestination", "pause", "Pause a destination: nothing is sent until it is resumed, and matching events are kept",
-			o.setState(itself, delivery.DestinationPaused)),
+			o.setState(Itself, delivery.DestinationPaused)),
 		change("resumeDestination", "resume", "Resume a paused or disabled destination; an open breaker is probed at once",
-			o.setState(itself, delivery.DestinationReady)),
+			o.setState(Itself, delivery.DestinationReady)),
 		change("disableDestination", "disable",
 			"Disable a destination: nothing is sent until it is resumed, and matching events are kept",
-			o.setState(itself, delivery.DestinationDisabled)),
+			o.setState(Itself, delivery.DestinationDisabled)),
 	}
 }
 
@@ -304,38 +304,46 @@ func (o *API) changeDestination(ctx context.Context, c *fiber.Ctx, before delive
 	return c.JSON(view)
 }
 
-func (o *API) deleteDestination(c *fiber.Ctx) error {
-	return httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
-		if err := o.Changes.DeleteDestination(ctx, name, by); err != nil {
-			return err
-		}
-		return c.SendStatus(fiber.StatusNoContent)
-	})
+// DeleteDestination deletes the destination in the path.
+func (o *API) DeleteDestination(c *fiber.Ctx) error {
+	return httpapi.ChangeByPath(c, "name", o.Changes.DeleteDestination)
 }
 
-// named returns the destination that a path refers to.
-type named func(ctx context.Context, name string) (destination string, err error)
-
-func itself(_ context.Context, name string) (string, error) { return name, nil }
-
-// setState pauses, resumes or disables a destination.
-func (o *API) setState(of named, to delivery.DestinationState) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		return httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
-			destination, err := of(ctx, name)
-			if err != nil {
-				return err
-			}
-			if _, err := o.Changes.SetDestinationState(ctx, destination, to, by); err != nil {
-				return err
-			}
-			d, err := o.Destinations.Destination(ctx, destination)
-			if err != nil {
-				return err
-			}
-			return httpapi.Respond(c, func(c *fiber.Ctx) (DestinationView, error) { return o.viewChanged(ctx, c, d, "") })
-		})
+func (o *API) deleteDestination(c *fiber.Ctx) error {
+	if err := o.DeleteDestination(c); err != nil {
+		return err
 	}
+	return c.SendStatus(fiber.StatusNoContent)
+}
+
+// Named returns the destination that a path refers to.
+type Named func(ctx context.Context, name string) (destination string, err error)
+
+// Itself is Named for a path with the destination's own name.
+func Itself(_ context.Context, name string) (string, error) { return name, nil }
+
+// SetState pauses, resumes or disables a destination.
+func (o *API) SetState(c *fiber.Ctx, of Named, to delivery.DestinationState) (view DestinationView, err error) {
+	err = httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+		destination, err := of(ctx, name)
+		if err != nil {
+			return err
+		}
+		if _, err := o.Changes.SetDestinationState(ctx, destination, to, by); err != nil {
+			return err
+		}
+		d, err := o.Destinations.Destination(ctx, destination)
+		if err != nil {
+			return err
+		}
+		view, err = o.viewChanged(ctx, c, d, "")
+		return err
+	})
+	return view, err
+}
+
+func (o *API) setState(of Named, to delivery.DestinationState) fiber.Handler {
+	return httpapi.Answers(func(c *fiber.Ctx) (DestinationView, error) { return o.SetState(c, of, to) })
 }
 
 // Rotation is the body of a Rotation request.
@@ -351,33 +359,36 @@ type Rotation struct {
 // DefaultGrace is long enough to deploy the new secret.
 const DefaultGrace = 24 * time.Hour
 
-func (o *API) rotateSecret(of named) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		name, err := httpapi.PathText(c, "name")
-		if err != nil {
-			return err
-		}
-		var body Rotation
-		if err := httpapi.ReadChange(c, &body); err != nil {
-			return err
-		}
-		grace := DefaultGrace
-		if body.Grace != nil {
-			grace = time.Duration(*body.Grace)
-		}
-		ctx := httpapi.RequestContext(c)
-		destination, err := of(ctx, name)
-		if err != nil {
-			return err
-		}
-		d, err := o.Destinations.Destination(ctx, destination)
-		if err != nil {
-			return err
-		}
-		secret, err := o.Changes.Rotate(ctx, d.Name, body.Secret, grace, httpapi.Actor(c, body.Reason))
-		if err != nil {
-			return err
-		}
-		return httpapi.Respond(c, func(c *fiber.Ctx) (DestinationView, error) { return o.viewChanged(ctx, c, d, secret) })
+func (o *API) rotateSecret(of Named) fiber.Handler {
+	return httpapi.Answers(func(c *fiber.Ctx) (DestinationView, error) { return o.RotateSecret(c, of) })
+}
+
+// RotateSecret sets a new secret, which the view has.
+func (o *API) RotateSecret(c *fiber.Ctx, of Named) (view DestinationView, err error) {
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return view, err
 	}
+	var body Rotation
+	if err := httpapi.ReadChange(c, &body); err != nil {
+		return view, err
+	}
+	grace := DefaultGrace
+	if body.Grace != nil {
+		grace = time.Duration(*body.Grace)
+	}
+	ctx := httpapi.RequestContext(c)
+	destination, err := of(ctx, name)
+	if err != nil {
+		return view, err
+	}
+	d, err := o.Destinations.Destination(ctx, destination)
+	if err != nil {
+		return view, err
+	}
+	secret, err := o.Changes.Rotate(ctx, d.Name, body.Secret, grace, httpapi.Actor(c, body.Reason))
+	if err != nil {
+		return view, err
+	}
+	return o.viewChanged(ctx, c, d, secret)
 }

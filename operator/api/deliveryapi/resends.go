@@ -68,7 +68,8 @@ func (o *API) resendMissing(ctx context.Context, c *fiber.Ctx, k delivery.Key, b
 
 func (o *API) resendRoutes() []httpapi.Route {
 	return append(httpapi.OperationRoutes(operation.KindResend, o.Resends),
-		httpapi.Post("startResend", "/resends", "Deliver the events of a time range to one subscription", o.startResend).
+		httpapi.Post("startResend", "/resends", "Deliver the events of a time range to one subscription",
+			httpapi.Starts(o.StartResend)).
 			Explain("Delivers the events that match the subscription now and have no delivery; with everything, also those that have "+
 				"one. Events that were imported and that the previous system had processed need imported.").
 			Takes(ResendRequest{}, "subscription", "since").Returns(fiber.StatusAccepted, operation.Resend{}),
@@ -94,7 +95,8 @@ type ResendRequest struct {
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.1,maximum=10000,default=100"`
 }
 
-func resendOf(c *fiber.Ctx) (body ResendRequest, err error) {
+// ReadResend parses the body of a request for a resend or its plan.
+func ReadResend(c *fiber.Ctx) (body ResendRequest, err error) {
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return body, err
 	}
@@ -115,7 +117,7 @@ func resendOf(c *fiber.Ctx) (body ResendRequest, err error) {
 }
 
 func (o *API) planResend(c *fiber.Ctx) error {
-	body, err := resendOf(c)
+	body, err := ReadResend(c)
 	if err != nil {
 		return err
 	}
@@ -124,14 +126,15 @@ func (o *API) planResend(c *fiber.Ctx) error {
 	})
 }
 
-func (o *API) startResend(c *fiber.Ctx) error {
-	body, err := resendOf(c)
+// StartResend starts the resend that a request asks for.
+func (o *API) StartResend(c *fiber.Ctx) (started operation.Resend, err error) {
+	body, err := ReadResend(c)
 	if err != nil {
-		return err
+		return started, err
 	}
 	s, err := o.Subscriptions.Subscription(httpapi.RequestContext(c), body.Subscription)
 	if err != nil {
-		return err
+		return started, err
 	}
 	return httpapi.StartOperation(c, o.Resends, operation.Resend{
 		Base: operation.New(body.Rate), SubscriptionID: s.ID, Subscription: s.Name, Everything: body.Everything,
