@@ -88,7 +88,6 @@ func (s *Store) AuditLog(ctx context.Context, q oversight.AuditQuery) ([]oversig
 	rows := s.db.Rows(ctx, sql, args...)
 	page, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e oversight.AuditEntry, err error) {
 		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Object, &e.RequestID, &e.Reason, &e.Detail)
-		e.At = e.At.UTC()
 		return e, err
 	})
 	return page, postgres.Failure("list audit log", err)

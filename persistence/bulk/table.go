@@ -41,11 +41,7 @@ func (o Table[T]) Select(more string) string {
 // Scan reads the columns that all kinds share, and more after them.
 func Scan(row pgx.Row, b *operation.Base, more ...any) error {
 	all := append([]any{&b.ID, &b.Rate, &b.State, &b.StartedAt, &b.EndedAt, &b.StartedBy}, more...)
-	if err := row.Scan(all...); err != nil {
-		return err
-	}
-	b.StartedAt, b.EndedAt = b.StartedAt.UTC(), postgres.UTC(b.EndedAt)
-	return nil
+	return row.Scan(all...)
 }
 
 var changeVerbs = map[operation.State]string{

@@ -197,7 +197,7 @@ func cut(rows []row, after feed.Cursor, limit int) (feed.Page, error) {
 				return p, nil
 			}
 			at.Item++
-			c.At, c.Cursor, p.Next = r.at.UTC(), at, at
+			c.At, c.Cursor, p.Next = r.at, at, at
 			p.Items = append(p.Items, c)
 		}
 		p.Next = feed.Cursor{Epoch: at.Epoch, XID: r.xid, Seq: r.seq + 1}

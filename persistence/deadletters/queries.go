@@ -121,9 +121,7 @@ func scanDeadLetter(row pgx.Row, more ...any) (d event.DeadLetter, err error) {
 	if err := json.Unmarshal(receipt, &d.Receipt); err != nil {
 		return event.DeadLetter{}, fmt.Errorf("decode receipt: %w", err)
 	}
-	d.FirstFailed, d.LastFailed = d.FirstFailed.UTC(), d.LastFailed.UTC()
-	d.Failure.At, d.ResolvedAt = d.LastFailed, postgres.UTC(d.ResolvedAt)
-	d.DiscardedAt, d.NextReplayAt = postgres.UTC(d.DiscardedAt), postgres.UTC(d.NextReplayAt)
+	d.Failure.At = d.LastFailed
 	return d, nil
 }
 
@@ -160,7 +158,6 @@ func (s *Store) Causes(ctx context.Context, provider string) ([]operation.Cause,
 	causes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c operation.Cause, err error) {
 		err = row.Scan(&c.Provider, &c.Step, &c.Class, &c.Code, &c.Rule, &c.Subscription, &c.Open, &c.Exhausted, &c.Replaying,
 			&c.Oldest, &c.Newest, &c.Example)
-		c.Oldest, c.Newest = c.Oldest.UTC(), c.Newest.UTC()
 		return c, err
 	})
 	return causes, postgres.Failure("group dead letters", err)

@@ -64,7 +64,7 @@ func addToPlan(plan *operation.ReplayPlan, row pgx.Row) error {
 	plan.ByClass[class] += part.Count
 	plan.ByProvider[provider] += part.Count
 	if plan.Oldest == nil || part.Oldest.Before(*plan.Oldest) {
-		plan.Oldest = postgres.UTC(part.Oldest)
+		plan.Oldest = part.Oldest
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ SELECT c.id::text FROM unnest($1::uuid[]) AS c (id)
 // there is none.
 func (s *Store) SweepMark(ctx context.Context) (m operation.Mark, err error) {
 	err = s.db.QueryRow(ctx, selectMark).Scan(&m.Counter, &m.At, &m.Identity)
-	if m.At = m.At.UTC(); m.Counter == 0 {
+	if m.Counter == 0 {
 		m.At = time.Time{}
 	}
 	return m, postgres.Failure("read sweep mark", err)
@@ -67,7 +67,6 @@ func (s *Store) LeaveSweepMark(
 	if errors.Is(err, pgx.ErrNoRows) {
 		return operation.Mark{}, false, nil
 	}
-	left.At = left.At.UTC()
 	return left, err == nil, postgres.Failure("leave sweep mark", err)
 }
 

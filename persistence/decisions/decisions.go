@@ -62,7 +62,6 @@ func Queue(b *pgx.Batch, eventID string, into **event.Decision) {
 		var v event.Decision
 		columns := []any{&v.EventID, &v.Outcome, &v.At, &v.By, &v.Reason, &v.ReplacedBy}
 		_, err := pgx.ForEachRow(rows, columns, func() error {
-			v.At = v.At.UTC()
 			*into = &v
 			return nil
 		})

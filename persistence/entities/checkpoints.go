@@ -42,9 +42,7 @@ SELECT provider, kind, external_id, links, version, occurred_at, event_id, lates
 
 func scanCheckpoint(row pgx.Row, c *checkpoint, more ...any) error {
 	columns := []any{&c.links, &c.Last.Version, &c.Last.OccurredAt, &c.Last.EventID, &c.latest, &c.State, &c.Deleted}
-	err := row.Scan(append(columns, more...)...)
-	c.Last.OccurredAt, c.latest = c.Last.OccurredAt.UTC(), c.latest.UTC()
-	return err
+	return row.Scan(append(columns, more...)...)
 }
 
 // queueCheckpoints removes and writes checkpoints of entities that were folded.

@@ -44,7 +44,7 @@ func ScanOrdered(row pgx.Row, more ...any) (c event.OrderedChange, err error) {
 		&c.Order.OccurredAt, &c.Order.EventID,
 	}
 	err = row.Scan(append(columns, more...)...)
-	c.Order.Version, c.Order.OccurredAt = c.Change.Version, c.Order.OccurredAt.UTC()
+	c.Order.Version = c.Change.Version
 	return c, err
 }
 

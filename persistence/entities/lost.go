@@ -39,10 +39,7 @@ SELECT version, occurred_at, event_id::text FROM event_entities AS l
 func queuePurged(b *pgx.Batch, sql string, ref event.EntityRef, found func(event.Order)) {
 	var o event.Order
 	columns := []any{&o.Version, &o.OccurredAt, &o.EventID}
-	b.Queue(sql, ref.Provider, ref.Kind, ref.ExternalID).Query(postgres.ForEach(columns, func() {
-		o.OccurredAt = o.OccurredAt.UTC()
-		found(o)
-	}))
+	b.Queue(sql, ref.Provider, ref.Kind, ref.ExternalID).Query(postgres.ForEach(columns, func() { found(o) }))
 }
 
 // markLost records that changes were removed, if a purged reset lies after the start of the fold and occurred after until.

@@ -180,39 +180,20 @@ func QueueLocked(b *pgx.Batch, n Needs, into map[event.EntityRef]bool) {
 
 // ScanEntity scans EntityColumns into e, and any further columns into more.
 func ScanEntity(row pgx.Row, e *event.Entity, more ...any) error {
-	var occurredAt *time.Time
-	columns := []any{&e.Kind, &e.ExternalID, &e.State, &e.Deleted, &e.Last.Version, &occurredAt, &e.Last.EventID}
-	if err := row.Scan(append(columns, more...)...); err != nil {
-		return err
+	columns := []any{
+		&e.Kind, &e.ExternalID, &e.State, &e.Deleted, &e.Last.Version, postgres.TimeOrZero(&e.Last.OccurredAt), &e.Last.EventID,
 	}
-	if occurredAt != nil {
-		e.Last.OccurredAt = occurredAt.UTC()
-	}
-	return nil
+	return row.Scan(append(columns, more...)...)
 }
 
 func scanLife(row pgx.Row) (*Life, error) {
-	var (
-		l              Life
-		resetAt, last  *time.Time
-		baseAt, lostAt *time.Time
-		links          *int64
-	)
-	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, &resetAt, &l.reset.EventID, &links, &last,
-		&l.base.Version, &baseAt, &l.base.EventID, &l.revision,
-		&l.lost.Version, &lostAt, &l.lost.EventID, &l.purged.events, &l.purged.sum, &l.purged.mentions)
-	if resetAt != nil {
-		l.reset.OccurredAt = resetAt.UTC()
-	}
-	if baseAt != nil {
-		l.base.OccurredAt = baseAt.UTC()
-	}
-	if lostAt != nil {
-		l.lost.OccurredAt = lostAt.UTC()
-	}
-	if last != nil {
-		l.latest = last.UTC()
-	}
+	var l Life
+	var links *int64
+	err := ScanEntity(row, &l.Entity, &l.Provider, &l.reset.Version, postgres.TimeOrZero(&l.reset.OccurredAt), &l.reset.EventID,
+		&links, postgres.TimeOrZero(&l.latest),
+		&l.base.Version, postgres.TimeOrZero(&l.base.OccurredAt), &l.base.EventID, &l.revision,
+		&l.lost.Version, postgres.TimeOrZero(&l.lost.OccurredAt), &l.lost.EventID,
+		&l.purged.events, &l.purged.sum, &l.purged.mentions)
 	if l.isKnown = links != nil; l.isKnown {
 		l.links, l.covered, l.before = *links, *links, *links
 	}

@@ -157,7 +157,6 @@ func (s *Store) Errors(ctx context.Context, q oversight.ErrorQuery) ([]oversight
 
 func scanError(row pgx.CollectableRow) (e oversight.ErrorEntry, err error) {
 	err = row.Scan(&e.ID, &e.At, &e.Phase, &e.Provider, &e.Class, &e.Code, &e.Message, &e.EventID, &e.Count, &e.Meta)
-	e.At = e.At.UTC()
 	return e, err
 }
 

@@ -63,7 +63,7 @@ func (s *Scanned) Fetched() *event.Fetched {
 	if s.at == nil {
 		return nil
 	}
-	return &event.Fetched{At: s.at.UTC(), Gone: s.state == nil, State: s.state, Bytes: len(s.state)}
+	return &event.Fetched{At: *s.at, Gone: s.state == nil, State: s.state, Bytes: len(s.state)}
 }
 
 // Fetched returns the state that was fetched for an event; nil if there is none.

@@ -151,7 +151,7 @@ func (s *Store) InboxDepth(ctx context.Context) (event.InboxDepth, error) {
 	var n int64
 	var oldest time.Time
 	_, err := pgx.ForEachRow(s.db.Rows(ctx, CountByLane), []any{&lane, &n, &oldest}, func() error {
-		depths[lane] = event.LaneDepth{Depth: n, Oldest: oldest.UTC()}
+		depths[lane] = event.LaneDepth{Depth: n, Oldest: oldest}
 		return nil
 	})
 	return depths, postgres.Failure("count the inbox", err)

@@ -36,7 +36,6 @@ func scanWaiting(row pgx.CollectableRow) (w waiting, err error) {
 		&w.LastError, &w.DueAt, &w.Body); err != nil {
 		return w, err
 	}
-	w.DueAt = w.DueAt.UTC()
 	var ok bool
 	w.eventID = id
 	if w.Lane == event.LaneLarge {

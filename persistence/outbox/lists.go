@@ -250,12 +250,10 @@ func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql 
 func scanDelivery(row pgx.CollectableRow) (d delivery.Delivery, err error) {
 	err = row.Scan(&d.EventID, &d.SubscriptionID, &d.Subscription, &d.DestinationID, &d.Destination, &d.Provider, &d.Type, &d.Status,
 		&d.Code, &d.Attempts, &d.Generation, &d.Waits, &d.QueuedAt, &d.DueAt, &d.DoneAt, &d.MS, &d.Answer, &d.Error)
-	d.QueuedAt, d.DueAt, d.DoneAt = d.QueuedAt.UTC(), postgres.UTC(d.DueAt), postgres.UTC(d.DoneAt)
 	return d, err
 }
 
 func scanAttempt(row pgx.CollectableRow) (a delivery.Attempt, err error) {
 	err = row.Scan(&a.EventID, &a.SubscriptionID, &a.Subscription, &a.At, &a.Generation, &a.OK, &a.Code, &a.Error, &a.MS, &a.Answer)
-	a.At = a.At.UTC()
 	return a, err
 }

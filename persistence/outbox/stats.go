@@ -59,7 +59,6 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 	b.Queue(countOpen, countedOpen).Query(func(rows pgx.Rows) (err error) {
 		stats.Open, err = pgx.AppendRows(stats.Open, rows, func(row pgx.CollectableRow) (c delivery.OpenCount, err error) {
 			err = row.Scan(&c.Status, &c.Count, &c.Oldest)
-			c.Oldest = postgres.UTC(c.Oldest)
 			return c, err
 		})
 		return err
@@ -77,11 +76,7 @@ func (s *Store) DeliveryStats(ctx context.Context) (delivery.Stats, error) {
 		stats.FailingReasons = append(stats.FailingReasons, why)
 		stats.FailingBreakers[name] = breaker
 	}))
-	b.Queue(oldestRotation).QueryRow(func(row pgx.Row) error {
-		err := row.Scan(&stats.OldestSecret)
-		stats.OldestSecret = postgres.UTC(stats.OldestSecret)
-		return err
-	})
+	b.Queue(oldestRotation).QueryRow(func(row pgx.Row) error { return row.Scan(&stats.OldestSecret) })
 	b.Queue(countUndelivered).QueryRow(func(row pgx.Row) error { return row.Scan(&stats.DeadLetters) })
 	return stats, postgres.Failure("count deliveries", s.db.SendRead(ctx, b))
 }
@@ -122,7 +117,6 @@ func (s *Store) RecentDeliveries(ctx context.Context, destinations []int64) (map
 	by := map[int64]delivery.Recent{}
 	all, err := pgx.CollectRows(s.db.Rows(ctx, recentOf, destinations), func(row pgx.CollectableRow) (r delivery.Recent, err error) {
 		err = row.Scan(&r.DestinationID, &r.Ended, &r.Delivered, &r.P95, &r.LastAt)
-		r.LastAt = r.LastAt.UTC()
 		return r, err
 	})
 	for _, r := range all {

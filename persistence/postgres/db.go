@@ -94,10 +94,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc.ConnConfig.OnNotice = noteWarning
 	pc.ConnConfig.DialFunc = newDialer().DialContext
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		if err := checkSession(ctx, c, mayBePooled); err != nil {
-			return err
-		}
-		return registerTypes(ctx, c)
+		registerTypes(c.TypeMap())
+		return checkSession(ctx, c, mayBePooled)
 	}
 
 	pool, err := pgxpool.NewWithConfig(ctx, pc)

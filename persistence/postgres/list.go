@@ -69,12 +69,3 @@ func (l *List) Statement() string {
 	}
 	return l.Selection + " WHERE " + strings.Join(l.Conditions, " AND ")
 }
-
-// UTC returns t in UTC.
-func UTC(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	u := t.UTC()
-	return &u
-}

@@ -47,7 +47,6 @@ func (s *Store) ConflictOfEvent(ctx context.Context, eventID string) (event.Conf
 func scanConflict(row pgx.CollectableRow) (c event.Conflict, err error) {
 	err = row.Scan(&c.ID, &c.Provider, &c.Source, &c.Key, &c.Type, &c.EventID, &c.Owner, &c.OwnerFingerprint,
 		&c.Fingerprint, &c.FirstSeen, &c.LastSeen, &c.Times)
-	c.FirstSeen, c.LastSeen = c.FirstSeen.UTC(), c.LastSeen.UTC()
 	return c, err
 }
 
@@ -68,6 +67,5 @@ func (s *Store) Duplicates(ctx context.Context, eventID string) (d event.Duplica
 	if errors.Is(err, pgx.ErrNoRows) {
 		return event.Duplicates{}, nil
 	}
-	d.FirstSeen, d.LastSeen = d.FirstSeen.UTC(), d.LastSeen.UTC()
 	return d, postgres.Failure("read duplicates of event "+postgres.Clean(eventID), err)
 }

@@ -29,9 +29,6 @@ func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, 
 	if err := entities.ScanEntity(row, &e, &e.CollapsedUntil, &e.Revision, &e.Incomplete); err != nil {
 		return event.Entity{}, postgres.Failure("read "+entities.NameOf(ref), err)
 	}
-	if e.CollapsedUntil != nil {
-		*e.CollapsedUntil = e.CollapsedUntil.UTC()
-	}
 	return e, nil
 }
 

@@ -109,11 +109,7 @@ func (s *Store) completeSince(ctx context.Context, since time.Time) (time.Time, 
 }
 
 func scanListed(row pgx.CollectableRow) (e event.Entity, err error) {
-	var occurredAt *time.Time
-	var last *string
-	err = row.Scan(&e.Provider, &e.Kind, &e.ExternalID, &e.Deleted, &e.Last.Version, &occurredAt, &last, &e.Incomplete)
-	if occurredAt != nil && last != nil {
-		e.Last.OccurredAt, e.Last.EventID = occurredAt.UTC(), *last
-	}
+	err = row.Scan(&e.Provider, &e.Kind, &e.ExternalID, &e.Deleted, &e.Last.Version, postgres.TimeOrZero(&e.Last.OccurredAt),
+		postgres.TextOrEmpty(&e.Last.EventID), &e.Incomplete)
 	return e, err
 }

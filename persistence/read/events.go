@@ -62,7 +62,6 @@ func (s *Store) event(ctx context.Context, id string) (record event.Record, err 
 func scanLink(row pgx.CollectableRow) (l event.Link, err error) {
 	err = row.Scan(&l.EventID, &l.EventType, &l.Provider, &l.Kind, &l.ExternalID, &l.Position, &l.Op, &l.State, &l.Version,
 		&l.OccurredAt, &l.WithoutEffect)
-	l.OccurredAt = l.OccurredAt.UTC()
 	return l, err
 }
 

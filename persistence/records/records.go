@@ -34,7 +34,6 @@ func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	if err := json.Unmarshal(headers, &r.Receipt.Headers); err != nil {
 		return event.Record{}, fmt.Errorf("decode headers: %w", err)
 	}
-	r.OccurredAt, r.PersistedAt, r.ProcessedAt = r.OccurredAt.UTC(), r.PersistedAt.UTC(), postgres.UTC(r.ProcessedAt)
 	return r, nil
 }
 
@@ -55,6 +54,6 @@ func ReadReceipt(raw []byte, workflowID, id, provider string, receivedAt time.Ti
 		key = workflowID
 	}
 	return event.Receipt{
-		ID: id, Provider: provider, Key: key, KeyFrom: event.KeyFromEvent, ReceivedAt: receivedAt.UTC(),
+		ID: id, Provider: provider, Key: key, KeyFrom: event.KeyFromEvent, ReceivedAt: receivedAt,
 	}, false
 }

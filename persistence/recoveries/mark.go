@@ -89,9 +89,7 @@ func (s *Store) Marks(ctx context.Context) ([]operation.RecoveryMark, error) {
 }
 
 func scanMark(row pgx.Row) (m operation.RecoveryMark, err error) {
-	var watermark, walked *time.Time
-	err = row.Scan(&m.Provider, &m.Target, &m.SwitchedOn, &watermark, &walked)
-	m.SwitchedOn, m.Watermark, m.WalkedAt = m.SwitchedOn.UTC(), timeOf(watermark), timeOf(walked)
+	err = row.Scan(&m.Provider, &m.Target, &m.SwitchedOn, postgres.TimeOrZero(&m.Watermark), postgres.TimeOrZero(&m.WalkedAt))
 	return m, err
 }
 

@@ -71,25 +71,17 @@ func New(db *postgres.DB) *Store {
 }
 
 func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
-	var asked, since, until, wanted, retry, first, last *time.Time
 	var walk *string
-	err = bulk.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole, &asked,
-		&since, &until, &r.Cut, &wanted, &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
-		&r.Arrived, &r.Failed, &r.Examples, &r.Problem, &retry, &first, &last, &r.Refused, &r.Redeliverable,
+	err = bulk.Scan(row, &r.Base, &r.Provider, &r.Target, &r.DryRun, &r.Undelivered, &r.AcceptDuplicates, &r.Whole,
+		postgres.TimeOrZero(&r.AskedSince), postgres.TimeOrZero(&r.Since), postgres.TimeOrZero(&r.Until), &r.Cut,
+		postgres.TimeOrZero(&r.WantedSince), &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
+		&r.Arrived, &r.Failed, &r.Examples, &r.Problem,
+		postgres.TimeOrZero(&r.RetryAt), postgres.TimeOrZero(&r.FirstMissed), postgres.TimeOrZero(&r.LastMissed), &r.Refused, &r.Redeliverable,
 		&r.Asked)
-	r.AskedSince, r.Since, r.Until, r.RetryAt = timeOf(asked), timeOf(since), timeOf(until), timeOf(retry)
-	r.WantedSince, r.FirstMissed, r.LastMissed = timeOf(wanted), timeOf(first), timeOf(last)
 	if walk != nil {
 		r.Walk = json.RawMessage(*walk)
 	}
 	return r, err
-}
-
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }
 
 func nullOf(t time.Time) *time.Time {

@@ -134,9 +134,6 @@ func (s *Store) Failing(ctx context.Context, since time.Duration) ([]delivery.Co
 func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
 	err = row.Scan(&c.DestinationID, &c.State, &c.Reason, &c.By, &c.StateAt, &c.Breaker, &c.Failures, &c.OpenUntil,
 		&c.ResumeAt, &c.FailingSince, &c.Failure, &c.Waiting, &c.Retrying, &c.Leased, &c.Oldest, &c.NextAt, &c.AtLeast)
-	c.StateAt, c.OpenUntil, c.FailingSince = c.StateAt.UTC(), postgres.UTC(c.OpenUntil), postgres.UTC(c.FailingSince)
-	c.ResumeAt = postgres.UTC(c.ResumeAt)
-	c.Oldest, c.NextAt = postgres.UTC(c.Oldest), postgres.UTC(c.NextAt)
 	return c, err
 }
 

@@ -149,9 +149,9 @@ func addMessage(messages map[string]delivery.Message, row pgx.CollectableRow) er
 		there            bool
 		receipt, headers []byte
 		m                delivery.Message
-		occurred         *time.Time
 	)
-	if err := row.Scan(&id, &there, &receipt, &headers, &m.Type, &occurred, &m.Body, &m.PossibleDuplicateOf); err != nil || !there {
+	err := row.Scan(&id, &there, &receipt, &headers, &m.Type, postgres.TimeOrZero(&m.OccurredAt), &m.Body, &m.PossibleDuplicateOf)
+	if err != nil || !there {
 		return err
 	}
 	if err := json.Unmarshal(receipt, &m.Receipt); err != nil {
@@ -159,9 +159,6 @@ func addMessage(messages map[string]delivery.Message, row pgx.CollectableRow) er
 	}
 	if err := json.Unmarshal(headers, &m.Receipt.Headers); err != nil {
 		return fmt.Errorf("decode headers: %w", err)
-	}
-	if occurred != nil {
-		m.OccurredAt = occurred.UTC()
 	}
 	messages[id] = m
 	return nil

@@ -194,13 +194,7 @@ func (s *Store) ExpungedBetween(ctx context.Context, first, last string) ([]stri
 
 // ArchiveStats summarizes the archive.
 func (s *Store) ArchiveStats(ctx context.Context) (a retention.ArchiveStats, err error) {
-	var newest, oldest *time.Time
-	err = s.db.QueryRow(ctx, archiveStats).Scan(&a.Files, &newest, &a.Due, &oldest)
-	if newest != nil {
-		a.Newest = newest.UTC()
-	}
-	if oldest != nil {
-		a.OldestDue = oldest.UTC()
-	}
+	err = s.db.QueryRow(ctx, archiveStats).
+		Scan(&a.Files, postgres.TimeOrZero(&a.Newest), &a.Due, postgres.TimeOrZero(&a.OldestDue))
 	return a, postgres.Failure("read the archive's files", err)
 }

@@ -184,7 +184,7 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	b.Queue(moveChanges, columns[:4]...).Query(postgres.ForEach([]any{
 		&to.Provider, &to.Kind, &to.ExternalID, &first.Version, &first.OccurredAt, &first.EventID,
 	}, func() {
-		t.naming.merged[to] = event.Order{Version: first.Version, OccurredAt: first.OccurredAt.UTC(), EventID: first.EventID}
+		t.naming.merged[to] = first
 	}))
 	b.Queue(moveMentions, columns[:4]...)
 	t.entities.QueueRemoval(b, refs)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event"
 	"holdfast/persistence/entities"
@@ -24,7 +23,7 @@ SELECT wanted.n, coalesce(e.status, ''),
        coalesce(owner.workflow_id, ''),
        held.event_id <> wanted.id IS TRUE
            AND EXISTS (` + isDeadOf + `held.event_id` + isWaiting + `),
-       coalesce(v.decision, ''), coalesce(v.at, '-infinity'), coalesce(v.by, ''), coalesce(v.reason, ''),
+       coalesce(v.decision, ''), v.at, coalesce(v.by, ''), coalesce(v.reason, ''),
        coalesce(v.replaced_by::text, ''), ` + subscriptions.HeadVersion + `,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
   FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (id, provider, key, n)
@@ -80,18 +79,17 @@ func (t *writing) queueFound(b *pgx.Batch, ws []*write, keyOf func(*write) strin
 	var n int
 	var f found
 	var v event.Decision
-	var at pgtype.Timestamptz
 	keys := postgres.Column(ws, func(w *write) string { return postgres.Clean(keyOf(w)) })
 	ids, providers := postgres.Column(ws, (*write).id), postgres.Column(ws, (*write).provider)
 	b.Queue(selectEvents, ids, providers, keys).Query(postgres.ForEach([]any{
 		&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
 		&f.ownerWorkflow, &f.ownerWaits,
-		&v.Outcome, &at, &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
+		&v.Outcome, postgres.TimeOrZero(&v.At), &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
 	}, func() {
 		w, one := ws[n-1], f
 		if v.Outcome != "" {
 			passed := v
-			passed.EventID, passed.At = w.receipt.ID, at.Time.UTC()
+			passed.EventID = w.receipt.ID
 			one.decision = &passed
 		}
 		take(w, one)

@@ -1,28 +1,34 @@
 package postgres
 
 import (
-	"context"
 	"slices"
+	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 )
 
 // ByteaArray is a bytea[] parameter that is encoded into a buffer of the right size. The driver would start each statement with
 // 256 bytes, and copy everything each time the buffer grows.
 type ByteaArray = pgtype.FlatArray[[]byte]
 
-// registerTypes makes a connection encode such parameters in that way.
-func registerTypes(_ context.Context, c *pgx.Conn) error {
-	known, ok := c.TypeMap().TypeForOID(pgtype.ByteaArrayOID)
+// registerTypes makes a connection encode such parameters in that way, and read times in UTC.
+func registerTypes(m *pgtype.Map) {
+	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+	known, ok := m.TypeForOID(pgtype.ByteaArrayOID)
 	if !ok {
-		return nil
+		return
 	}
 	if codec, ok := known.Codec.(*pgtype.ArrayCodec); ok {
-		c.TypeMap().RegisterType(&pgtype.Type{Name: known.Name, OID: known.OID, Codec: byteaArrayCodec{codec}})
+		m.RegisterType(&pgtype.Type{Name: known.Name, OID: known.OID, Codec: byteaArrayCodec{codec}})
 	}
-	return nil
 }
+
+// TimeOrZero scans a time, and NULL as the zero time.
+func TimeOrZero(into *time.Time) any { return (*zeronull.Timestamptz)(into) }
+
+// TextOrEmpty scans a text, and NULL as "".
+func TextOrEmpty(into *string) any { return (*zeronull.Text)(into) }
 
 type byteaArrayCodec struct{ *pgtype.ArrayCodec }
 
