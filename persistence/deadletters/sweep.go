@@ -95,15 +95,16 @@ func idOf(text string) (id pgtype.UUID) {
 
 // StoredEvents returns the IDs that have a row.
 func (s *Store) StoredEvents(ctx context.Context, ids []string) (map[string]bool, error) {
-	wanted := make([]pgtype.UUID, len(ids))
-	for i, id := range ids {
-		wanted[i] = idOf(id)
-	}
-	stored := map[string]bool{}
+	return s.among(ctx, selectStored, ids)
+}
+
+// among returns those of the IDs that a statement selects.
+func (s *Store) among(ctx context.Context, selected string, ids []string) (map[string]bool, error) {
+	found := map[string]bool{}
 	b := &pgx.Batch{}
 	var id string
-	b.Queue(selectStored, wanted).Query(postgres.ForEach([]any{&id}, func() { stored[id] = true }))
-	return stored, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
+	b.Queue(selected, postgres.Column(ids, idOf)).Query(postgres.ForEach([]any{&id}, func() { found[id] = true }))
+	return found, postgres.Failure("compare events", s.db.SendOnly(ctx, b))
 }
 
 // StaleReplays returns the first n dead letters with an ID above after that have been replaying for more than 15 minutes,

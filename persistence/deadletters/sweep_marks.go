@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
@@ -78,13 +77,5 @@ func (s *Store) HoldOpen(ctx context.Context, p operation.AutomaticReplay, befor
 
 // Gone returns the IDs of events that the database doesn't have in any form.
 func (s *Store) Gone(ctx context.Context, eventIDs []string) (map[string]bool, error) {
-	ids := make([]pgtype.UUID, len(eventIDs))
-	for i, id := range eventIDs {
-		ids[i] = idOf(id)
-	}
-	gone := map[string]bool{}
-	b := &pgx.Batch{}
-	var id string
-	b.Queue(selectGone, ids).Query(postgres.ForEach([]any{&id}, func() { gone[id] = true }))
-	return gone, postgres.Failure("find lost events", s.db.SendOnly(ctx, b))
+	return s.among(ctx, selectGone, eventIDs)
 }

@@ -14,7 +14,8 @@ type ByteaArray = pgtype.FlatArray[[]byte]
 
 // registerTypes makes a connection encode such parameters in that way, and read times in UTC.
 func registerTypes(m *pgtype.Map) {
-	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+	inUTC := &pgtype.TimestamptzCodec{ScanLocation: time.UTC}
+	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: inUTC})
 	known, ok := m.TypeForOID(pgtype.ByteaArrayOID)
 	if !ok {
 		return

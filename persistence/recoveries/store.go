@@ -76,8 +76,8 @@ func scanRecovery(row pgx.Row) (r operation.Recovery, err error) {
 		postgres.TimeOrZero(&r.AskedSince), postgres.TimeOrZero(&r.Since), postgres.TimeOrZero(&r.Until), &r.Cut,
 		postgres.TimeOrZero(&r.WantedSince), &walk, &r.Listed, &r.Known, &r.Unwanted, &r.Unsafe, &r.Missed, &r.Retrying, &r.Recovered,
 		&r.Arrived, &r.Failed, &r.Examples, &r.Problem,
-		postgres.TimeOrZero(&r.RetryAt), postgres.TimeOrZero(&r.FirstMissed), postgres.TimeOrZero(&r.LastMissed), &r.Refused, &r.Redeliverable,
-		&r.Asked)
+		postgres.TimeOrZero(&r.RetryAt), postgres.TimeOrZero(&r.FirstMissed), postgres.TimeOrZero(&r.LastMissed),
+		&r.Refused, &r.Redeliverable, &r.Asked)
 	if walk != nil {
 		r.Walk = json.RawMessage(*walk)
 	}
