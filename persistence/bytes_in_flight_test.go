@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/retention"
@@ -53,6 +54,33 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 			_, err := d.DeadLetters.Unfinished(ctx, allRows(200))
 			return err
 		}},
+		{"resend", []int{15 * mib, 10 * mib, mib}, fillResend, func(d *database) error {
+			_, err := d.Resends.Page(ctx, "resend", 500)
+			return err
+		}},
+		{"resend of many", nil, fillResend, func(d *database) error {
+			r, err := d.Resends.Page(ctx, "resend", 500)
+			require.EqualValues(d.t, 10, r.Read)
+			require.Equal(d.t, operation.Running, r.State, "there is more")
+			return err
+		}},
+		{"replay", nil, fillReplay, func(d *database) error {
+			page, err := d.Replays.ClaimPage(ctx, "replay", 20, 100)
+			require.Equal(d.t, 10, len(page.DeadLetters)) //nolint:testifylint // Len prints the bodies
+			return err
+		}},
+		{"automatic replay", nil, fillReplay, func(d *database) error {
+			d.exec(`UPDATE dead_letters SET next_replay_at = now() - interval '1 hour', error_class = 'failed'`)
+			page, err := d.DeadLetters.ClaimDue(ctx, "owner", automatic, 20, 100)
+			require.Equal(d.t, 10, len(page.DeadLetters)) //nolint:testifylint // Len prints the bodies
+			return err
+		}},
+		{"claimed replay", nil, fillReplay, func(d *database) error {
+			d.exec(`UPDATE dead_letters SET state = 'replaying', replaying_since = now(), replay_id = 'replay'`)
+			letters, err := d.DeadLetters.Unstarted(ctx, "replay", 20)
+			require.Equal(d.t, 10, len(letters)) //nolint:testifylint // Len prints the bodies
+			return err
+		}},
 		{"archive", []int{15 * mib, 10 * mib, mib}, fillProcessed, func(d *database) error {
 			_, err := d.Upkeep.Outdated(ctx, retention.Events, time.Now().Add(time.Hour))
 			return err
@@ -86,6 +114,19 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 			require.Less(t, received, int64(17*mib))
 		})
 	}
+}
+
+// A resend and its plan read every event, however large, a few at a time.
+func TestAResendReadsAllLargeEvents(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	fillResend(d, []int{10 << 20, 12 << 20, 1, 20 << 20, 1})
+	plan, err := d.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	require.NoError(t, err)
+	require.EqualValues(t, 5, plan.Matching)
+	r := d.resend("resend", 500)
+	require.Equal(t, []int64{5, 5}, []int64{r.Read, r.Queued})
+	require.Equal(t, operation.Completed, r.State)
 }
 
 func (d *database) sizeBodies(table, column string, ids []string, sizes []int) {
@@ -132,4 +173,25 @@ func fillDiscarded(d *database, sizes []int) {
 	}
 	d.sizeBodies("dead_letters", "event_id", ids, sizes)
 	d.exec(`UPDATE dead_letters SET state = 'discarded', discarded_at = now(), discarded_by = 'ada', discard_reason = 'a test'`)
+}
+
+// fillResend makes a resend to a subscription whose filter reads bodies.
+func fillResend(d *database, sizes []int) {
+	d.subscribe("crm", delivery.Events{Filter: ".type == .type"})
+	d.exec(`DELETE FROM delivery_queue`)
+	fillProcessed(d, sizes)
+	d.exec(`DELETE FROM delivery_queue`)
+	d.settled()
+	d.createResend("resend", "crm", false)
+}
+
+func fillReplay(d *database, sizes []int) {
+	var ids []string
+	for range sizes {
+		r := receipt()
+		d.record(deadLetter(r))
+		ids = append(ids, r.ID)
+	}
+	d.sizeBodies("dead_letters", "event_id", ids, sizes)
+	d.createReplay("replay", operation.ReplayFilter{})
 }

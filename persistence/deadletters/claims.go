@@ -41,9 +41,6 @@ RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed`
 
 	selectState = `SELECT state, coalesce(replaced_by::text, '') FROM dead_letters WHERE id = $1`
 
-	selectUnstarted = deadLetterColumns + bodyOfRun + ` FROM dead_letters
- WHERE replay_id = $1 AND state = 'replaying' AND replaying_run_id IS NULL ORDER BY id LIMIT $2`
-
 	markStarted = `
 UPDATE dead_letters SET replaying_run_id = ($3::text[])[array_position($2::bigint[], id)]
  WHERE id = ANY ($2::bigint[]) AND replay_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'replaying'`
@@ -55,6 +52,12 @@ UPDATE dead_letters SET state = 'open', replaying_since = NULL, replaying_run_id
 RETURNING id)
 UPDATE replays SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
 )
+
+var selectUnstarted = deadLetterColumns + bodyOfRun + ` FROM dead_letters
+ WHERE id = ANY (` + postgres.WithinBytes(`
+SELECT id, `+sizeOfRun+` AS size FROM dead_letters
+ WHERE replay_id = $1 AND state = 'replaying' AND replaying_run_id IS NULL ORDER BY id LIMIT $2`) + `)
+ ORDER BY id`
 
 // DropFetched removes the state that was fetched for the event of a claimed dead letter, and audits it: its run fetches it again.
 func (s *Store) DropFetched(ctx context.Context, d event.DeadLetter, actor oversight.Actor) error {
@@ -96,8 +99,8 @@ func (s *Store) refuseReplay(ctx context.Context, id int64) error {
 	return cmp.Or[error](err, refused)
 }
 
-// Unstarted returns the first n dead letters that an owner has claimed and not marked as started, because it was killed. Their
-// runs may have been started all the same.
+// Unstarted returns the first n dead letters that an owner has claimed and not marked as started, because it was killed; fewer if
+// their bodies are large. Their runs may have been started all the same.
 func (s *Store) Unstarted(ctx context.Context, owner string, n int) ([]event.DeadLetter, error) {
 	rows := s.db.Rows(ctx, selectUnstarted, owner, n)
 	letters, err := pgx.CollectRows(rows, collectDeadLetter)

@@ -33,6 +33,12 @@ const bodyOfRun = `,
             WHEN subscription_id = 0 THEN raw_body
             ELSE coalesce((SELECT e.raw_body FROM events AS e WHERE e.id = event_id), '') END`
 
+// sizeOfRun is the size of the body in bodyOfRun.
+const sizeOfRun = `
+       CASE WHEN receipt->'large' IS NOT NULL THEN 0
+            WHEN subscription_id = 0 THEN octet_length(raw_body)
+            ELSE coalesce((SELECT octet_length(e.raw_body) FROM events AS e WHERE e.id = event_id), 0) END`
+
 const (
 	selectDeadLetter = deadLetterColumns + bodyOf + ` FROM dead_letters WHERE id = $1`
 

@@ -27,12 +27,8 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
 	mayBeSent = `
        e.status = 'processed' AND e.outcome = 'processed' AND NOT EXISTS (SELECT FROM decisions WHERE event_id = e.id OFFSET 0)`
 
-	// resentEvents continues after $3, which is null at the beginning.
-	resentEvents = `
-SELECT ` + resentColumns + `
-  FROM events AS e
- WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
- ORDER BY e.id LIMIT $5`
+	// sizeOfBody is that of a body that resentColumns read.
+	sizeOfBody = `CASE WHEN $1 THEN octet_length(e.raw_body) ELSE 0 END AS size`
 
 	resentEvent = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = $2::uuid AND` + mayBeSent
 
@@ -76,13 +72,23 @@ SELECT event_id FROM queued`
 	advanceResend = `UPDATE resends SET cursor = $2::uuid, read = read + $3, queued = queued + $4 WHERE id = $1`
 )
 
+// resentEvents continues after $3, which is null at the beginning.
+var resentEvents = `
+SELECT ` + resentColumns + ` FROM events AS e
+ WHERE e.id = ANY (` + postgres.WithinBytes(`
+SELECT e.id, `+sizeOfBody+` FROM events AS e
+ WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND`+mayBeSent+`
+ ORDER BY e.id LIMIT $5`) + `)
+ ORDER BY e.id`
+
 // inFlight is longer than a transaction takes that may have routed its events before a subscription changed: each event that it
 // processes is either seen by a resend, or routed with the changed subscription.
 const inFlight = 3 * time.Second
 
 // Page checks the next n events of a resend, queues those that match the current subscription, and moves the cursor behind them,
-// in one transaction. A resend that isn't running is only read, and so is one whose subscription has just changed, after a pause.
-// A resend with nothing left is completed, and one whose subscription is gone is canceled.
+// in one transaction. It checks fewer if their bodies are large. A resend that isn't running is only read, and so is one whose
+// subscription has just changed, after a pause. A resend with nothing left is completed, and one whose subscription is gone is
+// canceled.
 func (s *Resends) Page(ctx context.Context, id string, n int) (operation.Resend, error) {
 	const doing = "resend page of "
 	if err := s.page(ctx, id, min(max(n, 1), event.MaxPage)); err != nil {
@@ -131,7 +137,7 @@ func (s *Resends) page(ctx context.Context, id string, n int) error {
 	if page.read > 0 {
 		b.Queue(advanceResend, r.ID, page.last, page.read, queued)
 	}
-	if page.read < n {
+	if page.read == 0 {
 		s.QueueEnd(b, r.ID, operation.Completed)
 	}
 	if err := tx.Commit(ctx, b); err != nil {

@@ -20,8 +20,6 @@ const (
 SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM events WHERE id >= $1::uuid AND id < $2::uuid) AS e
  WHERE n % $3 = 0 ORDER BY e.id`
 
-	resentOf = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = ANY ($2::uuid[]) AND` + mayBeSent
-
 	// countResent counts events by their deliveries so far; an event with an open delivery counts only as open.
 	countResent = `
 SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'delivered'),
@@ -35,6 +33,14 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
        SELECT event_id FROM delivery_queue WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS q ON true
  CROSS JOIN LATERAL (SELECT` + wasProcessedElsewhere + ` AS elsewhere) AS was`
 )
+
+// resentOf reads the first of some events.
+var resentOf = `
+SELECT ` + resentColumns + ` FROM events AS e
+ WHERE e.id = ANY (` + postgres.WithinBytes(`
+SELECT e.id, `+sizeOfBody+` FROM events AS e
+ WHERE e.id = ANY ($2::uuid[]) AND e.id > $3::uuid AND`+mayBeSent+` ORDER BY e.id`) + `)
+ ORDER BY e.id`
 
 const maxPlanned = 10_000
 
@@ -58,9 +64,11 @@ func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.T
 		return p, err
 	}
 	of := newResent(sub)
-	for page := range slices.Chunk(ids, event.MaxPage) {
-		if err := s.planPage(ctx, of, page, &p); err != nil {
-			return p, err
+	for ids := range slices.Chunk(ids, event.MaxPage) {
+		for last := event.FirstIDAt(time.Time{}); last != ""; {
+			if last, err = s.planPage(ctx, of, ids, last, &p); err != nil {
+				return p, err
+			}
 		}
 	}
 	if p.Sampled = step > 1 && len(ids) > 0; p.Sampled {
@@ -71,15 +79,18 @@ func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.T
 	return p, nil
 }
 
-func (s *Resends) planPage(ctx context.Context, of resent, ids []string, p *operation.ResendPlan) error {
-	page, err := of.read(ctx, s.DB.SendRead, resentOf, ids)
-	if err != nil {
-		return err
+// planPage counts the next events after one, and returns the last; "" if there are no more.
+func (s *Resends) planPage(
+	ctx context.Context, of resent, ids []string, after string, p *operation.ResendPlan,
+) (last string, err error) {
+	page, err := of.read(ctx, s.DB.SendRead, resentOf, ids, after)
+	if err != nil || page.read == 0 {
+		return "", err
 	}
 	var open, delivered, failed, missing, imported int64
 	err = s.DB.QueryRow(ctx, countResent, page.matching, of.ID).Scan(&open, &delivered, &failed, &missing, &imported)
 	p.Matching += int64(len(page.matching))
 	p.Open, p.Delivered, p.Failed = p.Open+open, p.Delivered+delivered, p.Failed+failed
 	p.Missing, p.Imported = p.Missing+missing, p.Imported+imported
-	return err
+	return page.last, err
 }
