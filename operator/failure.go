@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
@@ -39,6 +40,22 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 		s.log.Error("operator.failed", "request_id", shown.RequestID, "path", c.Path(), "error", err)
 	}
 	return c.Status(shown.Status).JSON(shown.Body())
+}
+
+// expect refuses a body that is too large before the client sends it, if the client waits for that. Otherwise the connection is
+// closed while it still sends, and it may never read the response.
+func (s *Server) expect(g *guard.Guard) func(*fasthttp.RequestCtx) int {
+	return func(request *fasthttp.RequestCtx) int {
+		if request.Request.Header.ContentLength() <= g.LimitBody(&request.Request.Header).MaxRequestBodySize {
+			return fasthttp.StatusContinue
+		}
+		c := s.app.AcquireCtx(request)
+		defer s.app.ReleaseCtx(c)
+		if err := s.fail(c, fiber.ErrRequestEntityTooLarge); err != nil {
+			return fiber.StatusInternalServerError
+		}
+		return fiber.StatusRequestEntityTooLarge
+	}
 }
 
 // outage says which store is unavailable and what that means for events; "" if this process doesn't check or both are available.

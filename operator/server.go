@@ -129,6 +129,7 @@ func New(o Options) *Server {
 		s.app.Add(r.Method, r.Path, g.Require(access.Needs(r.Method, r.Path), false), r.Handler)
 	}
 	s.app.Server().HeaderReceived = g.LimitBody
+	s.app.Server().ExpectHandler = s.expect(g)
 	if o.API != nil && o.API.Live != nil {
 		s.closeStreams = o.API.Live.Close
 	}

@@ -28,12 +28,16 @@ const (
 	// answerTimeout bounds the time until a response begins. Some take long: see httpapi.SlowDetails.
 	answerTimeout = 30 * time.Second
 	maxAnswer     = 64 << 20 // in bytes
+	// askAbove is the size in bytes of a body that is sent only once the server, or a proxy, has agreed to read it: one that refuses
+	// it closes the connection. Without an answer, the body is sent after askFor.
+	askAbove = 32 << 10
+	askFor   = 2 * time.Second
 )
 
 // NewHTTPClient uses no proxy, since both ends are known, and follows no redirects.
 func NewHTTPClient() *http.Client {
 	return &http.Client{
-		Transport:     &http.Transport{Proxy: nil, ResponseHeaderTimeout: answerTimeout},
+		Transport:     &http.Transport{Proxy: nil, ResponseHeaderTimeout: answerTimeout, ExpectContinueTimeout: askFor},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -197,6 +201,9 @@ func (a *API) send(ctx context.Context, method, path, mediaType string, body []b
 	request.Header.Set("Accept", accept)
 	if body != nil {
 		request.Header.Set("Content-Type", mediaType)
+		if len(body) > askAbove {
+			request.Header.Set("Expect", "100-continue")
+		}
 	}
 	if a.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+a.Token)
