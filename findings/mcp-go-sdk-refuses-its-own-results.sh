@@ -6,7 +6,7 @@
 #           AddTool refuses the type.
 # Seen:     bytes, raw JSON, UUIDs, addresses, numbers as text, json.Number and a nil map don't fit the schemas of their own types. AddTool
 #           takes them. The handler runs, and then the call ends with a protocol error, not with a tool's error (isError). A nil
-#           slice is fine. Nothing is logged.
+#           slice is fine.
 # Hurts:    tools that change something: the work is done, the agent sees a failure, and tries again. A map fails only on the day it
 #           is empty. Call each tool once in a test, with full and empty results; return strings, and make(map...).
 set -euo pipefail
