@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // What the doctor and an alert both watch has the same bounds in both.
@@ -45,7 +46,7 @@ func TestEachLaneOfTheInboxIsExamined(t *testing.T) {
 	d.examineLane(depths, event.LaneBulk, bulkWarn)
 	d.examineLane(depths, event.LaneLarge, waitingFail)
 	require.Len(t, d.findings, 2)
-	require.Equal(t, []Result{resultWarn, resultFail}, []Result{d.findings[0].Result, d.findings[1].Result})
+	require.Equal(t, []oversight.CheckResult{resultWarn, resultFail}, []oversight.CheckResult{d.findings[0].Result, d.findings[1].Result})
 	require.Contains(t, d.findings[0].Detail, "3 events wait in the lane bulk")
 
 	d = &doctor{}

@@ -9,42 +9,31 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/internal/stores"
 	"holdfast/persistence"
 )
 
-// Result is the result of a check.
-type Result string
-
 const (
-	resultOK   Result = "ok"
-	resultWarn Result = "warn"
-	resultFail Result = "fail"
+	resultOK   oversight.CheckResult = "ok"
+	resultWarn oversight.CheckResult = "warn"
+	resultFail oversight.CheckResult = "fail"
 	// resultSkip means that an earlier failure prevented the check.
-	resultSkip Result = "skip"
+	resultSkip oversight.CheckResult = "skip"
 )
-
-// Finding is the result of one check.
-type Finding struct {
-	Check  string `json:"check"`
-	Result Result `json:"result"`
-	// Detail describes the finding; Advice says what to do.
-	Detail string `json:"detail"`
-	Advice string `json:"advice,omitempty"`
-}
 
 // Report is the result of an examination; it is OK if no check has failed.
 type Report struct {
-	Findings []Finding `json:"findings"`
-	OK       bool      `json:"ok"`
+	Findings []oversight.Finding `json:"findings"`
+	OK       bool                `json:"ok"`
 }
 
 type doctor struct {
 	cfg      config.Config
 	store    *persistence.Store // nil if no database is configured
 	temporal client.Client
-	findings []Finding
+	findings []oversight.Finding
 	// down maps each server that doesn't answer to the checks skipped because of it.
 	down map[string][]string
 }
@@ -75,7 +64,7 @@ func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	return newReport(d.findings), nil
 }
 
-func newReport(findings []Finding) Report {
+func newReport(findings []oversight.Finding) Report {
 	r := Report{Findings: findings}
 	r.OK = r.Failures() == 0
 	return r
@@ -90,7 +79,7 @@ func (r Report) Attention() int { return r.count(resultFail) + r.count(resultWar
 // Healthy counts the checks that found nothing wrong.
 func (r Report) Healthy() int { return r.count(resultOK) }
 
-func (r Report) count(v Result) (n int) {
+func (r Report) count(v oversight.CheckResult) (n int) {
 	for _, f := range r.Findings {
 		if f.Result == v {
 			n++
@@ -99,15 +88,15 @@ func (r Report) count(v Result) (n int) {
 	return n
 }
 
-func (d *doctor) add(check string, v Result, detail, advice string) {
+func (d *doctor) add(check string, v oversight.CheckResult, detail, advice string) {
 	if v == resultOK {
 		advice = ""
 	}
-	d.findings = append(d.findings, Finding{check, v, detail, advice})
+	d.findings = append(d.findings, oversight.Finding{Check: check, Result: v, Detail: detail, Advice: advice})
 }
 
 // above returns ok up to the first bound, a warning up to the second, and a failure beyond it.
-func above[T cmp.Ordered](value, warn, fail T) Result {
+func above[T cmp.Ordered](value, warn, fail T) oversight.CheckResult {
 	switch {
 	case value > fail:
 		return resultFail
@@ -119,7 +108,7 @@ func above[T cmp.Ordered](value, warn, fail T) Result {
 }
 
 // either returns ok, or the other result.
-func either(ok bool, otherwise Result) Result {
+func either(ok bool, otherwise oversight.CheckResult) oversight.CheckResult {
 	if ok {
 		return resultOK
 	}

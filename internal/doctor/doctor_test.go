@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/persistence"
 	"holdfast/providers"
@@ -16,7 +17,7 @@ func TestAPIsWithoutACredential(t *testing.T) {
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
 	p, _ := catalogue.Lookup("okta")
-	examine := func() []Finding {
+	examine := func() []oversight.Finding {
 		cfg, err := config.Load()
 		require.NoError(t, err)
 		d := &doctor{cfg: cfg}
@@ -52,7 +53,7 @@ func TestSkewOfAClock(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_760_000_000, 0)
 	end := begin.Add(4 * time.Second)
-	for theirs, want := range map[time.Duration]Result{
+	for theirs, want := range map[time.Duration]oversight.CheckResult{
 		0: resultOK, 4 * time.Second: resultOK, 5 * time.Second: resultOK, 6 * time.Second: resultWarn,
 		-2 * time.Second: resultWarn, -time.Minute: resultFail, time.Minute: resultFail,
 	} {
@@ -73,7 +74,7 @@ func TestUntoldFailures(t *testing.T) {
 		untold int64
 		since  *time.Time
 		last   notifyResult
-		want   Result
+		want   oversight.CheckResult
 	}{
 		"nothing waits":                       {0, nil, notifyResult{Failures: 3, Error: "refused"}, resultOK},
 		"the round comes":                     {3, &justNow, notifyResult{}, resultOK},
@@ -99,7 +100,7 @@ func TestDurability(t *testing.T) {
 		facts  persistence.Durability
 		commit string
 		check  string
-		want   Result
+		want   oversight.CheckResult
 	}{
 		"on one machine":                  {persistence.Durability{}, "on", "synchronous_commit", resultOK},
 		"not on disk":                     {persistence.Durability{}, "off", "synchronous_commit", resultFail},
@@ -119,7 +120,7 @@ func TestDurability(t *testing.T) {
 			"fsync": "on", "full_page_writes": "on", "data_checksums": "on", "synchronous_commit": c.commit,
 		}
 		d.examineDurability(persistence.Facts{Now: now, Durability: c.facts})
-		var result Result
+		var result oversight.CheckResult
 		for _, f := range d.findings {
 			if f.Check == c.check {
 				result = f.Result

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/feed"
+	"holdfast/event/oversight"
 )
 
 // If the feed is blocked, the doctor names the process that blocks it, and what to do.
@@ -16,7 +17,7 @@ func TestTheFeedsBlockerIsNamed(t *testing.T) {
 		{PID: 4711, Database: "holdfast", Role: "ada", Application: "psql", Since: time.Unix(1_760_000_000, 0)},
 		{Prepared: "tx-7", Database: "other", Role: "eve", Since: time.Unix(1_760_000_000, 0)},
 	}
-	for behind, want := range map[time.Duration]Result{
+	for behind, want := range map[time.Duration]oversight.CheckResult{
 		time.Second: resultOK, 2 * time.Minute: resultWarn, time.Hour: resultFail,
 	} {
 		d := &doctor{}

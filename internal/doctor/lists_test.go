@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // A list warns for a day about events that never arrived, also if the provider may still deliver them. A time of which nothing
@@ -36,7 +37,7 @@ func TestTheDoctorDescribesAList(t *testing.T) {
 	for name, c := range map[string]struct {
 		gaps         []operation.Recovery
 		blocked      *operation.Recovery
-		want         Result // "" for nothing to say
+		want         oversight.CheckResult // "" for nothing to say
 		says, advice string
 	}{
 		"nothing":            {nil, nil, "", "", ""},

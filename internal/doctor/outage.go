@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"holdfast/event"
+	"holdfast/event/oversight"
 )
 
 // The servers that checks need, by the name of the check that reports an outage.
@@ -50,7 +51,7 @@ func (d *doctor) warned(check string, err error, advice string) {
 	d.reportError(check, resultWarn, err, advice)
 }
 
-func (d *doctor) reportError(check string, v Result, err error, advice string) {
+func (d *doctor) reportError(check string, v oversight.CheckResult, err error, advice string) {
 	switch server := serverOf(err); {
 	case server != "":
 		d.outage(server, check, err)
@@ -74,7 +75,7 @@ func (d *doctor) outage(server, check string, err error) {
 	if wasDown {
 		return
 	}
-	d.findings = slices.DeleteFunc(d.findings, func(f Finding) bool { return f.Check == server })
+	d.findings = slices.DeleteFunc(d.findings, func(f oversight.Finding) bool { return f.Check == server })
 	if advice, isRefused := adviceOnRefusal[event.CodeOf(err)]; isRefused {
 		d.add(server, resultFail, "isn't used: "+err.Error(), advice)
 		return

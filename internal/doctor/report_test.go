@@ -16,7 +16,7 @@ func TestQueuesWithoutAWorkerAreOneFinding(t *testing.T) {
 		{Queue: "events", Backlog: 1}, {Queue: "events-bulk"}, {Queue: "operations", WorkflowPollers: 1},
 	})
 	require.Len(t, d.findings, 2)
-	require.Equal(t, Finding{Check: "queue operations", Result: resultOK, Detail: "0 waiting, 1 poller"}, d.findings[0])
+	require.Equal(t, oversight.Finding{Check: "queue operations", Result: resultOK, Detail: "0 waiting, 1 poller"}, d.findings[0])
 	require.Equal(t, resultFail, d.findings[1].Result)
 	require.Equal(t, "no worker polls events, events-bulk; 1 task waits", d.findings[1].Detail)
 	require.Contains(t, d.findings[1].Advice, "start a worker (`holdfast worker`)")

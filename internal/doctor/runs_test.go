@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/event/oversight"
 )
 
 // Long open runs are a warning and later a failure, if their events aren't stored or their workflow tasks fail; the oldest is
@@ -24,7 +25,7 @@ func TestOpenRunsThatAreStuck(t *testing.T) {
 	for name, c := range map[string]struct {
 		runs   []operation.OpenRun
 		total  int
-		want   Result
+		want   oversight.CheckResult
 		detail []string
 		advice string
 	}{

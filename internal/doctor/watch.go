@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/persistence"
 )
@@ -22,22 +23,8 @@ type Watch struct {
 	temporal client.Client
 
 	mu      sync.Mutex
-	last    Examination
+	last    oversight.Examination
 	running chan struct{} // is closed when the current examination has ended; nil if there is none
-}
-
-// Examination is the result of a Watch's examination.
-type Examination struct {
-	// At is its time; zero if none has ended yet.
-	At       time.Time
-	Findings []Seen
-}
-
-// Seen is a finding, and since when it has had the same result.
-type Seen struct {
-	Finding
-
-	Since time.Time
 }
 
 // NewWatch returns a Watch without results.
@@ -46,7 +33,7 @@ func NewWatch(cfg config.Config, store *persistence.Store, temporal client.Clien
 }
 
 // Last returns the last result. If it is old, Last starts the next examination, and waits for the first one until ctx ends.
-func (w *Watch) Last(ctx context.Context) Examination {
+func (w *Watch) Last(ctx context.Context) oversight.Examination {
 	w.mu.Lock()
 	if w.running == nil && time.Since(w.last.At) > examineEvery {
 		w.running = make(chan struct{})
@@ -82,22 +69,22 @@ func (w *Watch) examine() {
 }
 
 // after combines new findings with the times of the previous ones.
-func after(before Examination, findings []Finding, now time.Time) Examination {
+func after(before oversight.Examination, findings []oversight.Finding, now time.Time) oversight.Examination {
 	type key struct {
 		check  string
-		result Result
+		result oversight.CheckResult
 	}
 	since := map[key]time.Time{}
 	for _, s := range before.Findings {
 		since[key{s.Check, s.Result}] = s.Since
 	}
-	next := Examination{At: now}
+	next := oversight.Examination{At: now}
 	for _, f := range findings {
 		at, ok := since[key{f.Check, f.Result}]
 		if !ok {
 			at = now
 		}
-		next.Findings = append(next.Findings, Seen{f, at})
+		next.Findings = append(next.Findings, oversight.SeenFinding{Finding: f, Since: at})
 	}
 	return next
 }

@@ -16,15 +16,10 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// Finding is the result of one check of the installation.
-type Finding struct {
-	Check string
-	// Result is "ok", "warn", "fail" or "skip".
-	Result string
-	// Detail is the result, Advice says what to do, and Since is when this process first saw it.
-	Detail, Advice string
-	Since          time.Time
-	// Page is the related page's path without the prefix, or ""; the console sets it.
+// finding is a result of the doctor, with the path of the page that helps, without the prefix, or "".
+type finding struct {
+	oversight.SeenFinding
+
 	Page string
 }
 
@@ -58,8 +53,8 @@ func (c *Console) pageOf(check string) string {
 	return page
 }
 
-// Doctor returns the findings of the last run and its time; zero if none has ended yet. It returns when ctx ends at the latest.
-type Doctor func(ctx context.Context) (at time.Time, findings []Finding)
+// Doctor returns the last examination. It returns when ctx ends at the latest.
+type Doctor func(ctx context.Context) oversight.Examination
 
 const (
 	// findingsTimeout is how long a page waits for the doctor's first run; statsTimeout, for the counts.
@@ -81,7 +76,7 @@ type nowPage struct {
 	At time.Time
 	// CheckedAt is when the findings were made.
 	CheckedAt   time.Time
-	Bad, Good   []Finding
+	Bad, Good   []finding
 	Window      time.Duration
 	Plots       []plot.Plot
 	Stats       *oversight.Stats // nil if unavailable
@@ -152,17 +147,16 @@ func (c *Console) addFindings(ctx context.Context, page *nowPage) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, findingsTimeout)
 	defer cancel()
-	var findings []Finding
-	page.CheckedAt, findings = c.Doctor(ctx)
-	for _, result := range []string{"fail", "warn", "skip", "ok"} {
-		for _, f := range findings {
+	last := c.Doctor(ctx)
+	page.CheckedAt = last.At
+	for _, result := range []oversight.CheckResult{"fail", "warn", "skip", "ok"} {
+		for _, f := range last.Findings {
 			switch {
 			case f.Result != result:
 			case result == "ok":
-				page.Good = append(page.Good, f)
+				page.Good = append(page.Good, finding{SeenFinding: f})
 			default:
-				f.Page = c.pageOf(f.Check)
-				page.Bad = append(page.Bad, f)
+				page.Bad = append(page.Bad, finding{f, c.pageOf(f.Check)})
 			}
 		}
 	}

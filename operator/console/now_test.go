@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/console"
 )
@@ -16,13 +17,13 @@ import (
 // Commands in advice are shown as code, and a card links to the page that helps, if there is one.
 func TestAFindingLeadsToItsPage(t *testing.T) {
 	t.Parallel()
-	s := startShowing(t, console.Options{Doctor: func(context.Context) (time.Time, []console.Finding) {
-		return time.Now(), []console.Finding{
-			{Check: "inbox", Result: "warn", Detail: "<b>`a`</b>", Advice: "run `holdfast inbox list`, it's ` odd"},
-			{Check: "schedule holdfast-sweep", Result: "warn", Detail: "paused"},
-			{Check: "dead letters", Result: "fail", Detail: "no page of dead letters is served here"},
-			{Check: "pooler", Result: "warn", Detail: "nothing here shows it"},
-		}
+	s := startShowing(t, console.Options{Doctor: func(context.Context) oversight.Examination {
+		return oversight.Examination{At: time.Now(), Findings: []oversight.SeenFinding{
+			{Finding: oversight.Finding{Check: "inbox", Result: "warn", Detail: "<b>`a`</b>", Advice: "run `holdfast inbox list`, it's ` odd"}},
+			{Finding: oversight.Finding{Check: "schedule holdfast-sweep", Result: "warn", Detail: "paused"}},
+			{Finding: oversight.Finding{Check: "dead letters", Result: "fail", Detail: "no page of dead letters is served here"}},
+			{Finding: oversight.Finding{Check: "pooler", Result: "warn", Detail: "nothing here shows it"}},
+		}}
 	}}, "/tools", false)
 	_, page := newVisitor(t).get(s.url + "/console")
 	require.Contains(t, page, "<p>&lt;b&gt;<code>a</code>&lt;/b&gt;</p>")

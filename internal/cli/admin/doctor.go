@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
 	"holdfast/internal/doctor"
@@ -53,7 +54,7 @@ func writeReport(w io.Writer, found doctor.Report) error {
 	return errors.Join(err, printed)
 }
 
-func writeFindings(w io.Writer, findings []doctor.Finding) error {
+func writeFindings(w io.Writer, findings []oversight.Finding) error {
 	var failed []error
 	for _, f := range findings {
 		result := cli.Tint(w, string(f.Result), fmt.Sprintf("%-4s", f.Result))

@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,7 +22,7 @@ import (
 func (s Side) Console(o operator.Options, store *persistence.Store, history *telemetry.History) *console.Console {
 	shown := console.Options{
 		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(),
-		Doctor: examine(doctor.NewWatch(s.Config, store, s.Temporal)), History: historyOf(history),
+		Doctor: doctor.NewWatch(s.Config, store, s.Temporal).Last, History: historyOf(history),
 		Definitions: s.Catalogue(), Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
 		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
 	}
@@ -33,26 +32,12 @@ func (s Side) Console(o operator.Options, store *persistence.Store, history *tel
 	return console.New(shown)
 }
 
-// examine converts a watch's findings for the console.
-func examine(watch *doctor.Watch) console.Doctor {
-	return func(ctx context.Context) (time.Time, []console.Finding) {
-		look := watch.Last(ctx)
-		var all []console.Finding
-		for _, f := range look.Findings {
-			all = append(all, console.Finding{
-				Check: f.Check, Result: string(f.Result), Detail: f.Detail, Advice: f.Advice, Since: f.Since,
-			})
-		}
-		return look.At, all
-	}
-}
-
 func historyOf(history *telemetry.History) plot.History {
 	return func(prefix string, since time.Duration) (time.Duration, []plot.Series) {
 		read := history.Read(prefix, since)
 		all := make([]plot.Series, 0, len(read.Series))
 		for _, s := range read.Series {
-			all = append(all, plot.Series{Name: s.Name, Labels: s.Labels, Values: s.Values})
+			all = append(all, plot.Series(s))
 		}
 		return time.Duration(read.StepSeconds * float64(time.Second)), all
 	}
