@@ -46,9 +46,9 @@ func (c canary) leak(text []byte) string {
 }
 
 // inTemporal searches for the canary in every file of the server: its database, the database's log, and its own log.
-func (c canary) inTemporal(t *testing.T) (leaks []string) {
+func (c canary) inTemporal(t *testing.T, i *installation) (leaks []string) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(temporal.Dir(), func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(i.server.Dir(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -95,7 +95,7 @@ func TestNoPayloadLeaks(t *testing.T) {
 			if encrypted {
 				env = append(env, "HOLDFAST_PAYLOAD_KEYS="+newPayloadKey(t, "2026"))
 			}
-			seen := c.live(t, env)
+			i, seen := c.live(t, env)
 			for source, text := range seen {
 				require.Empty(t, c.leak([]byte(text)), source)
 			}
@@ -103,20 +103,20 @@ func TestNoPayloadLeaks(t *testing.T) {
 			require.Contains(t, seen["log"], `"level":"DEBUG"`)
 			require.Contains(t, seen["metrics"], "holdfast_")
 			if encrypted {
-				require.Empty(t, c.inTemporal(t))
+				require.Empty(t, c.inTemporal(t, i))
 			} else {
-				require.NotEmpty(t, c.inTemporal(t))
+				require.NotEmpty(t, c.inTemporal(t, i))
 			}
 		})
 	}
 }
 
 // live runs an installation's whole life. It returns everything observable, by source.
-func (c canary) live(t *testing.T, env []string) (seen map[string]string) {
+func (c canary) live(t *testing.T, env []string) (i *installation, seen map[string]string) {
 	t.Helper()
 	dir := strings.TrimPrefix(env[4], "HOLDFAST_PROVIDERS_DIR=")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "canary.yaml"), []byte(canaryDefinition), 0o644))
-	i := newInstallation(t, env...)
+	i = newInstallation(t, env...)
 	n := i.start(t, "serve")
 	var answers strings.Builder
 	send := func(want int, key, token, body string) (workflowID string) {
@@ -168,5 +168,5 @@ func (c canary) live(t *testing.T, env []string) (seen map[string]string) {
 		metrics += string(api{url: n.operator}.call(t, "GET", path, "", 200, nil).body)
 	}
 	n.terminate(t)
-	return map[string]string{"log": n.log.String(), "metrics": metrics, "answers": answers.String(), "command": out}
+	return i, map[string]string{"log": n.log.String(), "metrics": metrics, "answers": answers.String(), "command": out}
 }

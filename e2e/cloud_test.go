@@ -26,7 +26,7 @@ import (
 //   - with them it succeeds, doctor finds no problems, and an event is processed
 func TestATemporalThatAddsNoSearchAttributes(t *testing.T) {
 	t.Parallel()
-	i := &installation{database: cluster.Database(t), namespace: createNamespace(t)}
+	i := installationOn(t, cluster.Database(t))
 	i.env = startCloud(t, i.temporal())
 	out, err := i.run(t, "migrate")
 	require.Error(t, err)

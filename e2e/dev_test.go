@@ -175,7 +175,7 @@ func (d devInstallation) triesTheScreen(t *testing.T, n *node) {
 // A given database and Temporal are used, and none is started.
 func TestMakeRunUsesGivenServers(t *testing.T) {
 	t.Parallel()
-	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
+	i := installationOn(t, emptyDatabase(t))
 	d := newDev(t)
 	n := launchProcess(t, "dev", append(i.environment(), "HOLDFAST_DEV_DIR="+d.dir()))
 	n.awaitReady(t)

@@ -174,7 +174,7 @@ func TestTheFirstChangeRollsOutAndBackUnderLoad(t *testing.T) {
 	t.Parallel()
 	previous := buildPrevious(t)
 	older, newer := corrected(t)
-	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t), env: []string{"HOLDFAST_NOTIFY_EVERY=1s"}}
+	i := installationOn(t, emptyDatabase(t), "HOLDFAST_NOTIFY_EVERY=1s")
 	launch := func(program, role, definitions string) *node {
 		n := launchProgram(t, program, role, i.environment(definitions))
 		n.awaitReady(t)

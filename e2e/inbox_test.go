@@ -29,7 +29,7 @@ const inboxRows = "SELECT count(*) FROM inbox"
 func aloneWithTemporal(t *testing.T) (*installation, *stacktest.Temporal) {
 	t.Helper()
 	alone := stacktest.NewTemporal(t, stacktest.TemporalOptions{Durable: true})
-	i := &installation{database: cluster.Database(t), namespace: alone.Namespace(), alone: alone, env: impatience}
+	i := &installation{database: cluster.Database(t), namespace: alone.Namespace(), server: alone, env: impatience}
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	return i, alone
@@ -181,7 +181,7 @@ func TestPostgresIsAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	alone := stacktest.NewCluster(t)
 	require.NoError(t, alone.Template(func(url string) error { return migrations.Up(context.Background(), url) }))
-	i := &installation{database: alone.Database(t), namespace: createNamespace(t)}
+	i := installationOn(t, alone.Database(t))
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	require.NoError(t, alone.Stop())

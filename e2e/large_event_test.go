@@ -49,9 +49,7 @@ func TestLargeEventsOutlastAnOutage(t *testing.T) {
 
 	var installations []*installation
 	for _, keys := range []string{"", newPayloadKey(t, "2026")} {
-		i := &installation{database: alone.Database(t), namespace: createNamespace(t), env: []string{
-			"HOLDFAST_PROVIDERS_DIR=" + dir, "BULKY_TOKEN=" + secret, "HOLDFAST_PAYLOAD_KEYS=" + keys,
-		}}
+		i := installationOn(t, alone.Database(t), "HOLDFAST_PROVIDERS_DIR="+dir, "BULKY_TOKEN="+secret, "HOLDFAST_PAYLOAD_KEYS="+keys)
 		out, err := i.run(t, "migrate")
 		require.NoError(t, err, out)
 		installations = append(installations, i)

@@ -18,7 +18,7 @@ import (
 // The state shared by the tests. Each test has its own database and, through its provider keys, its own workflow IDs.
 var (
 	cluster  *stacktest.Cluster
-	temporal temporalServer
+	temporal sharedTemporal
 	holdfast string // the binary under test
 	root     string // of the repository
 )
@@ -34,8 +34,8 @@ type temporalServer interface {
 }
 
 // atOnce is the default number of parallel tests; -parallel overrides it. Most wait for processes rather than a core. With six,
-// the shared Temporal is too slow for some of them.
-const atOnce = "3"
+// some missed their deadlines.
+const atOnce = "4"
 
 func TestMain(m *testing.M) {
 	stacktest.ExitIfShort()
@@ -55,8 +55,7 @@ func TestMain(m *testing.M) {
 		if err = cluster.Template(func(url string) error { return migrations.Up(context.Background(), url) }); err != nil {
 			return err
 		}
-		temporal, err = startTemporal()
-		return err
+		return temporal.renew()
 	})
 	_ = os.RemoveAll(filepath.Dir(holdfast))
 	os.Exit(code)
@@ -65,7 +64,7 @@ func TestMain(m *testing.M) {
 func startTemporal() (temporalServer, error) {
 	bin := os.Getenv(serverVariable)
 	if bin == "" {
-		return stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true, DynamicConfig: stacktest.Promptly})
+		return stacktest.StartTemporal(stacktest.TemporalOptions{Durable: true, DynamicConfig: stacktest.Promptly, Own: true})
 	}
 	dir, err := stacktest.TempDir("temporal-server")
 	if err != nil {

@@ -225,7 +225,7 @@ func (i *installation) tryShell(t *testing.T, n *node, block, workflowID string)
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	command.Dir = programs
 	command.Env = append(i.environment(), "PATH="+programs+":"+os.Getenv("PATH"),
-		"TEMPORAL_CLI_ADDRESS="+temporal.Address(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
+		"TEMPORAL_CLI_ADDRESS="+i.temporal(), "TEMPORAL_CLI_NAMESPACE="+i.namespace)
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s\n%s%w", script, out, err)
 	}

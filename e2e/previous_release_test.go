@@ -64,7 +64,7 @@ func TestThePreviousReleaseIsUpgraded(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "homemade.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(definitionOf("json")), 0o644))
-	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t), env: []string{"HOLDFAST_PROVIDERS_DIR=" + dir}}
+	i := installationOn(t, emptyDatabase(t), "HOLDFAST_PROVIDERS_DIR="+dir)
 	migrate := exec.Command(previous, "migrate")
 	migrate.Env = i.environment()
 	out, err := migrate.CombinedOutput()

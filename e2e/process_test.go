@@ -25,24 +25,32 @@ type installation struct {
 	database  string
 	namespace string
 	env       []string
-	alone     *stacktest.Temporal // nil if it uses the shared one
+	server    temporalServer // nil for commands that need none
+	reading   reading
 }
 
 // temporal is the address of its Temporal.
 func (i *installation) temporal() string {
-	if i.alone != nil {
-		return i.alone.Address()
+	if i.server == nil {
+		return "127.0.0.1:1"
 	}
-	return temporal.Address()
+	return i.server.Address()
 }
 
 // newInstallation has its own namespace, because workers of two installations would take each other's events.
 func newInstallation(t *testing.T, env ...string) *installation {
 	t.Helper()
-	i := &installation{database: cluster.Database(t), namespace: createNamespace(t), env: env}
+	i := installationOn(t, cluster.Database(t), env...)
 	out, err := i.run(t, "migrate")
 	require.NoError(t, err, out)
 	return i
+}
+
+// installationOn has a database that may have no tables.
+func installationOn(t *testing.T, database string, env ...string) *installation {
+	t.Helper()
+	server := temporal.use(t)
+	return &installation{database: database, server: server, namespace: createNamespace(t, server), env: env}
 }
 
 // node is one process of an installation.
@@ -210,10 +218,11 @@ func eventually(t *testing.T, limit time.Duration, what string, check func() err
 	deadline := time.Now().Add(limit)
 	var err error
 	for time.Now().Before(deadline) {
+		began := time.Now()
 		if err = check(); err == nil {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(max(50*time.Millisecond, 2*time.Since(began))) // a check that runs a command takes time from what it waits for
 	}
 	require.FailNow(t, fmt.Sprintf("after %s, not yet: %s", limit, what), "%v", err)
 }

@@ -227,6 +227,7 @@ func restoreFiles(t *testing.T, dir, backup string) {
 // backUp copies the database's files. No client may be connected.
 func (i *installation) backUp(t *testing.T) {
 	t.Helper()
+	i.reading.close()
 	name := i.databaseName(t)
 	administer(t, "CREATE DATABASE "+name+"_backup TEMPLATE "+name)
 	t.Cleanup(func() { administer(t, "DROP DATABASE "+name+"_backup") })

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 func TestTheScheduleRecoversMissedEvents(t *testing.T) {
 	t.Parallel()
 	fake := fakeapi.New(fakeapi.Styles()["stripe"])
+	var delay atomic.Int64
+	fake.Fault = func(int) fakeapi.Fault { return fakeapi.Fault{Delay: time.Duration(delay.Load())} }
 	i := newShop(t, fake, "HOLDFAST_RECOVERY_INTERVAL=2s")
 	door := i.start(t, "ingress")
 	i.start(t, "worker")
@@ -37,6 +40,7 @@ func TestTheScheduleRecoversMissedEvents(t *testing.T) {
 	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM recoveries WHERE whole AND since < until")) // the first may come too early
 	require.Zero(t, i.count(t, "SELECT count(*) FROM audit_log WHERE action LIKE 'recovery.%'"))
 	var r operation.Recovery
+	delay.Store(int64(5 * time.Second)) // or it ends before the command has started
 	eventually(t, time.Minute, "one is paused", func() error {
 		if err := i.tryQuery("SELECT id FROM recoveries ORDER BY started_at DESC LIMIT 1", nil, &r.ID); err != nil {
 			return err
@@ -46,6 +50,7 @@ func TestTheScheduleRecoversMissedEvents(t *testing.T) {
 		}
 		return nil
 	})
+	delay.Store(0)
 	i.runTool(t, "temporal", "schedule", "trigger", "--schedule-id", workflows.ScheduleRecover)
 	before := i.count(t, "SELECT count(*) FROM recoveries WHERE state <> 'completed'")
 	fake.Add(fakeapi.Event{ID: uniqueID("evt"), Type: "customer.updated", Time: time.Now(), Object: "cus_3"})

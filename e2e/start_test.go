@@ -25,7 +25,7 @@ func atLeast(got, want int) error {
 //   - the command fixes it
 func TestAStartWithoutMigrationsNamesTheCommand(t *testing.T) {
 	t.Parallel()
-	i := &installation{database: emptyDatabase(t), namespace: createNamespace(t)}
+	i := installationOn(t, emptyDatabase(t))
 	n := i.launch(t, "worker")
 	select {
 	case <-n.exited:

@@ -24,7 +24,7 @@ import (
 )
 
 // createNamespace creates a namespace for one test and waits until all of the server has it.
-func createNamespace(t *testing.T) string {
+func createNamespace(t *testing.T, temporal temporalServer) string {
 	t.Helper()
 	name := strings.ReplaceAll(uniqueID("test"), "_", "-")
 	namespaces, err := sdk.NewNamespaceClient(sdk.Options{HostPort: temporal.Address()})
@@ -47,13 +47,13 @@ func createNamespace(t *testing.T) string {
 		_, err := c.CountWorkflow(context.Background(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: name})
 		return err
 	})
-	t.Cleanup(func() { deleteSchedules(t, name) })
+	t.Cleanup(func() { deleteSchedules(t, temporal, name) })
 	return name
 }
 
 // deleteSchedules deletes schedules that would fire every second for the server's lifetime: after eighty tests, schedules of
 // the next one began fourteen seconds late.
-func deleteSchedules(t *testing.T, namespace string) {
+func deleteSchedules(t *testing.T, temporal temporalServer, namespace string) {
 	t.Helper()
 	ctx := context.Background()
 	c, err := sdk.NewLazyClient(sdk.Options{HostPort: temporal.Address(), Namespace: namespace})
