@@ -12,7 +12,7 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/config"
-	"holdfast/internal/process/operators"
+	"holdfast/internal/process/operatorapi"
 	"holdfast/internal/stores"
 	"holdfast/operator"
 	"holdfast/operator/access"
@@ -26,7 +26,7 @@ func serveOperator(t *testing.T) (url string, texts map[access.Role]string) {
 	t.Helper()
 	cfg, err := config.LoadFrom(os.Environ())
 	require.NoError(t, err)
-	store, err := operators.OpenStore(t.Context(), cfg, nil)
+	store, err := operatorapi.OpenStore(t.Context(), cfg, nil)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	temporal, err := stores.NewTemporalClient(cfg, nil, nil)
@@ -35,7 +35,7 @@ func serveOperator(t *testing.T) (url string, texts map[access.Role]string) {
 	live, err := providers.LoadLive("", cfg.Secrets, nil, nil)
 	require.NoError(t, err)
 	codec := cfg.PayloadCodec()
-	side := operators.Side{
+	side := operatorapi.Side{
 		Config: cfg, Catalogue: func() *providers.Live { return live }, Codec: codec, Temporal: temporal,
 		Starter: runs.NewStarter(temporal, codec.DataConverter()),
 	}

@@ -66,8 +66,8 @@ type Door struct {
 var OneDoor = Door{
 	Tree: "internal/cli", Why: whyOneDoor, Closed: []string{"persistence", "workflows/runs"},
 	Through: map[string]string{
-		"internal/process/operators": "it assembles the operator API in the command's own process",
-		"internal/doctor":            "it examines an installation whose API may not start",
+		"internal/process/operatorapi": "it assembles the operator API in the command's own process",
+		"internal/doctor":              "it examines an installation whose API may not start",
 	},
 }
 

@@ -446,7 +446,7 @@ var Table = []Rule{
 			"workflows"),
 		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! " +
 			"go.temporal.io/sdk/temporal")},
-	{Package: "internal/process/operators",
+	{Package: "internal/process/operatorapi",
 		Why: "the operator API is assembled from given parts, for every process that serves it and every command that uses it",
 		Ours: list("activities/reconcile event/oversight event/retention operator/importer operator/maintenance " +
 			"delivery/admin event event/feed event/operation internal/config internal/doctor internal/stores " +
@@ -460,14 +460,14 @@ var Table = []Rule{
 			"delivery/handoff " +
 			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits " +
 			"internal/buildinfo internal/config " +
-			"internal/stores internal/notify internal/payloadcodec internal/process/operators internal/telemetry " +
+			"internal/stores internal/notify internal/payloadcodec internal/process/operatorapi internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
 			"workflows/runs workflows providers/reading providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
 		Ours: list("delivery event event/oversight internal/config internal/devstack " +
-			"internal/devstack/child internal/stores internal/process internal/process/operators internal/telemetry " +
+			"internal/devstack/child internal/stores internal/process internal/process/operatorapi internal/telemetry " +
 			"persistence providers " +
 			"providers/auth workflows"),
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
@@ -481,7 +481,7 @@ var Table = []Rule{
 	{Package: "internal/cli", Why: "all commands have the same form",
 		// operators assembles the API that commands use if they are given none.
 		Ours: list("event event/operation internal/printable internal/word internal/config " +
-			"internal/process/operators internal/telemetry operator/api operator/httpapi providers providers/auth"),
+			"internal/process/operatorapi internal/telemetry operator/api operator/httpapi providers providers/auth"),
 		Libraries: list("github.com/spf13/cobra github.com/spf13/pflag golang.org/x/term")},
 	{Package: "internal/cli/admin", Why: whyCommand,
 		Ours: list("activities/reconcile event event/operation event/oversight event/retention internal/word internal/buildinfo " +

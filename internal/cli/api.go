@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"holdfast/internal/config"
-	"holdfast/internal/process/operators"
+	"holdfast/internal/process/operatorapi"
 	"holdfast/internal/telemetry"
 	"holdfast/operator/httpapi"
 )
@@ -54,7 +54,7 @@ type API struct {
 	Cfg config.Config
 
 	// local is set if the API is in this process.
-	local *operators.Local
+	local *operatorapi.Local
 }
 
 // APIFlags hold the operator API's URL and token file.
@@ -101,7 +101,7 @@ func (f *APIFlags) open(c *cobra.Command) (*API, error) {
 		return f.API(c, cfg)
 	}
 	telemetry.SetLogger(slog.LevelWarn, true, os.Stderr)
-	local, err := operators.OpenLocal(c.Context(), cfg, actorName())
+	local, err := operatorapi.OpenLocal(c.Context(), cfg, actorName())
 	if err != nil {
 		return nil, withoutDatabase(c, err)
 	}

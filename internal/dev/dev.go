@@ -20,7 +20,7 @@ import (
 	"holdfast/internal/devstack"
 	"holdfast/internal/devstack/child"
 	"holdfast/internal/process"
-	"holdfast/internal/process/operators"
+	"holdfast/internal/process/operatorapi"
 	"holdfast/internal/stores"
 	"holdfast/internal/telemetry"
 	"holdfast/workflows"
@@ -78,7 +78,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 	if err := stores.Prepare(ctx, cfg); err != nil {
 		return err
 	}
-	link, tickets, err := operators.Link(cfg.Operator)
+	link, tickets, err := operatorapi.Link(cfg.Operator)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"holdfast/ingress"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
-	"holdfast/internal/process/operators"
+	"holdfast/internal/process/operatorapi"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/access"
@@ -30,7 +30,7 @@ func (p *process) startOperator(ctx context.Context, roles Roles) (err error) {
 	p.addRefusals(&options)
 	if roles.has(RoleOperator) {
 		options.TemporalWeb, options.ChangesOrigins = p.cfg.Operator.TemporalWeb, p.cfg.Operator.ChangesOrigins
-		if options.Tokens, err = operators.Tokens(p.cfg.Operator); err != nil {
+		if options.Tokens, err = operatorapi.Tokens(p.cfg.Operator); err != nil {
 			return err
 		}
 		side, store, err := p.openSide(ctx)
@@ -72,15 +72,15 @@ func (p *process) checks(roles Roles) (checks []operator.Check) {
 }
 
 // openSide opens the API's store and creates the API once for all its users.
-func (p *process) openSide(ctx context.Context) (side operators.Side, store *persistence.Store, err error) {
-	side = operators.Side{
+func (p *process) openSide(ctx context.Context) (side operatorapi.Side, store *persistence.Store, err error) {
+	side = operatorapi.Side{
 		Config: p.cfg, Catalogue: func() *providers.Live { return p.catalogue }, Codec: p.codec,
 		Temporal: p.temporal, Starter: p.starter(),
 	}
 	if p.api != nil {
 		return side, p.apiStore, nil
 	}
-	if p.apiStore, err = operators.OpenStore(ctx, p.cfg, p.telemetry); err != nil {
+	if p.apiStore, err = operatorapi.OpenStore(ctx, p.cfg, p.telemetry); err != nil {
 		return side, nil, err
 	}
 	p.onStop("operators' database", func(context.Context) error { p.apiStore.Close(); return nil })

@@ -1,4 +1,4 @@
-package operators_test
+package operatorapi_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package operators_test
+package operatorapi_test
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 	"holdfast/event"
 	"holdfast/internal/config"
 	"holdfast/internal/devstack/stacktest"
-	"holdfast/internal/process/operators"
+	"holdfast/internal/process/operatorapi"
 	"holdfast/migrations"
 	"holdfast/persistence"
 )
@@ -34,17 +34,17 @@ func TestMain(m *testing.M) {
 }
 
 // local opens an API in this process, without Temporal.
-func local(t *testing.T, database string) *operators.Local {
+func local(t *testing.T, database string) *operatorapi.Local {
 	t.Helper()
 	cfg, err := config.LoadFrom([]string{"DATABASE_URL=" + database, "TEMPORAL_ADDRESS=127.0.0.1:1"})
 	require.NoError(t, err)
-	l, err := operators.OpenLocal(t.Context(), cfg, "cli:ada")
+	l, err := operatorapi.OpenLocal(t.Context(), cfg, "cli:ada")
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
 	return l
 }
 
-func request(t *testing.T, l *operators.Local, method, path, body string) *http.Response {
+func request(t *testing.T, l *operatorapi.Local, method, path, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://any"+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func request(t *testing.T, l *operators.Local, method, path, body string) *http.
 	return response
 }
 
-func read[T any](t *testing.T, l *operators.Local, path string) (status int, answer T) {
+func read[T any](t *testing.T, l *operatorapi.Local, path string) (status int, answer T) {
 	t.Helper()
 	response := request(t, l, http.MethodGet, path, "")
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
