@@ -18,7 +18,7 @@ type OwnerStore interface {
 // ownersTimeout bounds a look-up of owners: the sender waits for it, and its events are durable already.
 const ownersTimeout = 200 * time.Millisecond
 
-// answerImported corrects what the sender is told about committed events that repeat an imported one. Only the answer depends
+// answerImported corrects the answer about committed events that repeat an imported one. Only the answer depends
 // on it: while PostgreSQL is slow or down, they count as accepted, and their runs find that they are duplicates.
 func (i *Intake) answerImported(ctx context.Context, events []event.Received, all []runs.Started) {
 	if i.Owners == nil || len(all) == 0 || i.inbox.isDown() {
@@ -48,8 +48,8 @@ func (i *Intake) answerImported(ctx context.Context, events []event.Received, al
 	})
 }
 
-// answerOwned returns what the sender is told about an event whose key o owns. An event with other content isn't told apart
-// here: its run does. If only the key of the owner is known, the event keeps its ID, which leads to that reason.
+// answerOwned returns the answer about an event whose key o owns. An event whose content is known to differ keeps its answer: its
+// run decides. If only the key of the owner is known, the event keeps its ID, which leads to that reason.
 func answerOwned(r event.Received, s runs.Started, o event.Owner) runs.Started {
 	if o.ID == "" || o.ID == s.EventID || o.ID == r.ID || r.OutsideWindowOf(o.ReceivedAt) ||
 		r.ConflictWith(o.ID, o.Fingerprint) != nil {
