@@ -35,7 +35,7 @@ func corrected(t *testing.T) (of, now string) {
 // shownType returns the type by which Temporal lists a run.
 func (i *installation) shownType(t *testing.T, workflowID string) (text string) {
 	t.Helper()
-	shown := i.describe(t, workflowID).GetSearchAttributes().GetIndexedFields()[workflows.SearchEventType]
+	shown := i.describe(t, workflowID).GetSearchAttributes().GetIndexedFields()[workflows.SearchEventType.GetName()]
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayload(shown, &text))
 	return text
 }

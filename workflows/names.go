@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"go.temporal.io/sdk/temporal"
+
 	"holdfast/event"
 	"holdfast/event/operation"
 )
@@ -71,10 +73,6 @@ const (
 	queueHigh     = "events-high"
 	queueNormal   = "events"
 
-	// SearchProvider and SearchEventType are search attributes of type Keyword.
-	SearchProvider  = "Provider"
-	SearchEventType = "EventType"
-
 	// MemoEventID names the memo field with the event ID, under which a redelivery runs a failed event again.
 	MemoEventID = "event_id"
 	// MemoFingerprint distinguishes a redelivery from another event with the same key.
@@ -86,6 +84,12 @@ const (
 	ErrorDeadLettered = "EventDeadLettered"
 	// ErrorBatchFailed is the error type of a failed batch; its events stay in the inbox.
 	ErrorBatchFailed = "BatchFailed"
+)
+
+// SearchProvider and SearchEventType are the search attributes of a run.
+var (
+	SearchProvider  = temporal.NewSearchAttributeKeyKeyword("Provider")
+	SearchEventType = temporal.NewSearchAttributeKeyKeyword("EventType")
 )
 
 // Queue returns the task queue of a priority.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"holdfast/activities"
@@ -157,12 +156,10 @@ func parseFetched(ctx workflow.Context, in *input) (parsed event.Parsed, failed 
 	return parsed, failed
 }
 
-var searchEventType = temporal.NewSearchAttributeKeyKeyword(SearchEventType)
-
 // showType corrects the search attribute of the event's type.
 func showType(ctx workflow.Context, r event.Receipt, parsed event.Parsed) {
 	if parsed.Type != "" && parsed.Type != r.Type && workflow.GetVersion(ctx, versionTypeShown, workflow.DefaultVersion, 1) == 1 {
-		_ = workflow.UpsertTypedSearchAttributes(ctx, searchEventType.ValueSet(parsed.Type)) // fails only if it can't be encoded
+		_ = workflow.UpsertTypedSearchAttributes(ctx, SearchEventType.ValueSet(parsed.Type)) // fails only if it can't be encoded
 	}
 }
 

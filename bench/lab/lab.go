@@ -96,7 +96,9 @@ func (l *Lab) StartTemporal(ctx context.Context) error {
 	options := temporalserver.Options{
 		Bin: l.Bin, Dir: filepath.Join(l.Dir, devstack.TemporalDir), Store: l.Postgres.URL("postgres"),
 		DynamicConfig: l.Profile.DynamicConfig, Environ: l.Profile.Environ, Shards: l.Profile.Shards,
-		SearchAttributes: map[string]string{workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword"},
+		SearchAttributes: map[string]string{
+			workflows.SearchProvider.GetName(): "Keyword", workflows.SearchEventType.GetName(): "Keyword",
+		},
 		Log:              l.Log,
 	}
 	if l.Temporal != nil {

@@ -40,7 +40,8 @@ func without(file, text, instead string) program.Edit {
 // ablations are measured one at a time.
 var ablations = []leftOut{
 	{name: "search attributes", edits: []program.Edit{
-		without(startFile, "searchProvider.ValueSet(r.Provider),", ""), without(startFile, "searchEventType.ValueSet(r.Type),", ""),
+		without(startFile, "workflows.SearchProvider.ValueSet(r.Provider),", ""),
+		without(startFile, "workflows.SearchEventType.ValueSet(r.Type),", ""),
 	}},
 	{name: "memo", edits: []program.Edit{without(startFile, "memoOf(r),", "nil,")}},
 	{name: "summaries", edits: []program.Edit{

@@ -155,7 +155,7 @@ func startTemporal(ctx context.Context, cfg config.Config, dir string) (*devstac
 		UIPort:    int(cfg.Dev.TemporalUIPort),
 		Namespace: cfg.Temporal.Namespace,
 		SearchAttributes: map[string]string{
-			workflows.SearchProvider: "Keyword", workflows.SearchEventType: "Keyword",
+			workflows.SearchProvider.GetName(): "Keyword", workflows.SearchEventType.GetName(): "Keyword",
 		},
 	}
 	if cfg.Payloads.Keys.IsSet() || !cfg.Operator.Tokens.IsSet() { // Temporal Web has none of our tokens

@@ -20,8 +20,8 @@ import (
 // searchAttributes returns those that runs are started with.
 func searchAttributes() map[string]enumspb.IndexedValueType {
 	return map[string]enumspb.IndexedValueType{
-		workflows.SearchProvider:  enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		workflows.SearchEventType: enumspb.INDEXED_VALUE_TYPE_KEYWORD,
+		workflows.SearchProvider.GetName():  workflows.SearchProvider.GetValueType(),
+		workflows.SearchEventType.GetName(): workflows.SearchEventType.GetValueType(),
 	}
 }
 

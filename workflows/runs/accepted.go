@@ -58,10 +58,10 @@ const openRuns = "WorkflowType = '" + workflows.TypeProcessEvent + "' AND Execut
 // restrict adds the filters that Temporal's list supports. They may select more than the query does.
 func restrict(q event.RecordQuery) (clauses string) {
 	if q.Provider != "" {
-		clauses += matching(workflows.SearchProvider, q.Provider)
+		clauses += matching(workflows.SearchProvider.GetName(), q.Provider)
 	}
 	if q.Type != "" {
-		clauses += matching(workflows.SearchEventType, q.Type)
+		clauses += matching(workflows.SearchEventType.GetName(), q.Type)
 	}
 	if q.Provider != "" && q.Key != "" {
 		clauses += matching("WorkflowId", event.WorkflowID(q.Provider, event.CanonicalKey(q.Provider, q.Key)))
@@ -95,7 +95,7 @@ func (r *Reader) acceptedRecord(info *workflowpb.WorkflowExecutionInfo) (record 
 	if !ok || id == "" {
 		return record, false
 	}
-	kind := indexed(info.GetSearchAttributes(), workflows.SearchEventType)
+	kind := indexed(info.GetSearchAttributes(), workflows.SearchEventType.GetName())
 	received := event.AcceptedAt(id)
 	if received.IsZero() {
 		received = info.GetStartTime().AsTime()

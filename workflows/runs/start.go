@@ -229,8 +229,8 @@ func startOptions(r event.Receipt, reuse enumspb.WorkflowIdReusePolicy) client.S
 		Memo:                                     memoOf(r),
 		StaticSummary:                            summary(r),
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			searchProvider.ValueSet(r.Provider),
-			searchEventType.ValueSet(r.Type),
+			workflows.SearchProvider.ValueSet(r.Provider),
+			workflows.SearchEventType.ValueSet(r.Type),
 		),
 	}
 }
@@ -255,11 +255,6 @@ func memoOf(r event.Receipt) map[string]any {
 	}
 	return memo
 }
-
-var (
-	searchProvider  = temporal.NewSearchAttributeKeyKeyword(workflows.SearchProvider)
-	searchEventType = temporal.NewSearchAttributeKeyKeyword(workflows.SearchEventType)
-)
 
 // earlierRun is the run that already has the workflow ID.
 type earlierRun struct {
