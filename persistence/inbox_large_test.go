@@ -60,7 +60,7 @@ func TestMissedEventsAreReadByBytes(t *testing.T) {
 	d := open(t)
 	d.exec(`INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
 		SELECT 'r', 'acme:' || n, now() + n * interval '1 second', $1, '', '{}', convert_to(repeat('x', size * 1024), 'UTF8')
-		  FROM unnest('{9000,1,4000,4000,4000}'::int[]) WITH ORDINALITY AS i (size, n)`, receipt().ID)
+		  FROM unnest('{17000,1,8000,8000,8000}'::int[]) WITH ORDINALITY AS i (size, n)`, receipt().ID)
 	for _, want := range []int{1, 3, 1, 0} {
 		items, err := d.Recoveries.Next(t.Context(), "r", 10)
 		require.NoError(t, err)

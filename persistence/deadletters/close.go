@@ -64,17 +64,16 @@ DELETE FROM dead_letters WHERE id = ANY (ARRAY(
         ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $3
           FOR UPDATE SKIP LOCKED))`
 
-	// Outdated reads up to $2 that were resolved or discarded before $1, and of those as many as fit into $3 bytes, at least one.
+	// Outdated reads up to $2 that were resolved or discarded before $1, and of those as many as fit into a page.
 	Outdated = deadLetterColumns + `, raw_body, unread_receipt, xmin::text FROM dead_letters
- WHERE id = ANY (ARRAY(
-       SELECT id FROM (
-              SELECT id, size, sum(size) OVER (ORDER BY ended_at, id) - size AS before FROM (
-                     SELECT id, coalesce(resolved_at, discarded_at) AS ended_at,
-                            octet_length(raw_body) + pg_column_size(receipt) + octet_length(coalesce(unread_receipt, '')) AS size
-                       FROM dead_letters
-                      WHERE state IN ('resolved', 'discarded') AND coalesce(resolved_at, discarded_at) < $1
-                      ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $2) AS sized) AS old
-        WHERE before = 0 OR before + size <= $3))
+ WHERE id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT id, coalesce(resolved_at, discarded_at) AS ended_at,
+                     octet_length(raw_body) + pg_column_size(receipt) + octet_length(coalesce(unread_receipt, '')) AS size
+                FROM dead_letters
+               WHERE state IN ('resolved', 'discarded') AND coalesce(resolved_at, discarded_at) < $1
+               ORDER BY coalesce(resolved_at, discarded_at), id LIMIT $2) AS sized
+       WINDOW page AS (ORDER BY ended_at, id)) AS next WHERE fits))
  ORDER BY coalesce(resolved_at, discarded_at), id`
 
 	// CleanOutdated removes the rows read before, unless they have changed since.

@@ -15,24 +15,28 @@ import (
 	"holdfast/persistence/records"
 )
 
-// selectUnfinished reads a page by its bytes, so that it has fewer rows if they are large.
-var selectUnfinished = records.Columns + `, raw_body FROM events AS e
- WHERE id = ANY (` + postgres.WithinBytes(`
-SELECT id, octet_length(raw_body) AS size FROM events AS e
- WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
-   AND NOT EXISTS (SELECT FROM decisions WHERE event_id = e.id)
-   AND NOT EXISTS (SELECT FROM dead_letters
-                    WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted'))
- ORDER BY id LIMIT $3`) + `)
+const (
+	// selectUnfinished reads a page by its bytes, so that it has fewer rows if they are large.
+	selectUnfinished = records.Columns + `, raw_body FROM events AS e
+ WHERE id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT id, octet_length(raw_body) AS size FROM events AS e
+               WHERE status = 'persisted' AND id > $1::uuid AND id < $2::uuid
+                 AND NOT EXISTS (SELECT FROM decisions WHERE event_id = e.id)
+                 AND NOT EXISTS (SELECT FROM dead_letters
+                                  WHERE event_id = e.id AND subscription_id = 0 AND state IN ('open', 'replaying', 'exhausted'))
+               ORDER BY id LIMIT $3) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY id`
 
-const selectKeys = `
+	selectKeys = `
 SELECT e.id::text, CASE WHEN k.event_id IS NULL THEN e.receipt END
   FROM events AS e
   LEFT JOIN LATERAL (
        SELECT event_id FROM idempotency_keys WHERE provider = e.provider AND key = e.key OFFSET 0) AS k ON true
  WHERE e.id > $1::uuid AND e.id < $2::uuid AND e.status = 'processed'
  ORDER BY e.id LIMIT $3`
+)
 
 // Unfinished returns events that are stored, not processed, and have neither a dead letter nor a decision, in the order of their
 // IDs, with their bodies. A page ends early, never empty, if its bodies are large.

@@ -24,15 +24,16 @@ const (
 
 // selectCorrectable reads those of some dead letters that the current definitions may identify in another way. An edited body may
 // be another one, whatever its definition.
-var selectCorrectable = `
+const selectCorrectable = `
 SELECT id, receipt, raw_body FROM dead_letters
- WHERE id = ANY (` + postgres.WithinBytes(`
-SELECT id, octet_length(raw_body) AS size FROM dead_letters AS d
- WHERE id = ANY ($1::bigint[]) AND id > $2 AND subscription_id = 0
-   AND (receipt->>'replaces' <> ''
-        OR NOT EXISTS (SELECT FROM unnest($3::text[], $4::text[]) AS now (provider, digest)
-                        WHERE now.provider = d.provider AND now.digest = d.receipt->>'definition'))
- ORDER BY id`) + `)
+ WHERE id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT id, octet_length(raw_body) AS size FROM dead_letters AS d
+               WHERE id = ANY ($1::bigint[]) AND id > $2 AND subscription_id = 0
+                 AND (receipt->>'replaces' <> ''
+                      OR NOT EXISTS (SELECT FROM unnest($3::text[], $4::text[]) AS now (provider, digest)
+                                      WHERE now.provider = d.provider AND now.digest = d.receipt->>'definition'))) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY id`
 
 // PlanKeys adds to the plan of a replay how the current definitions identify its events: it parses the bodies of those that were

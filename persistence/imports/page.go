@@ -15,16 +15,13 @@ import (
 )
 
 const (
-	// nextRows adds up sizes first, without reading bodies: rows that don't fit into the page never leave PostgreSQL.
 	nextRows = `
-SELECT seq, item, body FROM import_rows
- WHERE import_id = $1 AND seq = ANY (ARRAY(
-       SELECT seq FROM (
-              SELECT seq, size, sum(size) OVER (ORDER BY seq) - size AS before FROM (
-                     SELECT seq, octet_length(item) + octet_length(body) AS size
-                       FROM import_rows WHERE import_id = $1 ORDER BY seq LIMIT $2) AS sized) AS next
-        WHERE before = 0 OR before + size <= $3))
- ORDER BY seq`
+SELECT seq, item, body FROM (
+       SELECT *, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT *, octet_length(item) + octet_length(body) AS size
+                FROM import_rows WHERE import_id = $1 ORDER BY seq LIMIT $2) AS sized
+       WINDOW page AS (ORDER BY seq)) AS next
+ WHERE fits ORDER BY seq`
 
 	dropApplied = `DELETE FROM import_rows WHERE import_id = $1 AND seq <= $2`
 
@@ -33,9 +30,6 @@ UPDATE imports
    SET read = read + $2, counts = $3::jsonb, problems = $4::jsonb,
        providers = ARRAY(SELECT DISTINCT unnest(providers || $5::text[]) ORDER BY 1)
  WHERE id = $1`
-
-	// maxBytesOfPage bounds the bodies that a page holds; a larger one gets its own page.
-	maxBytesOfPage = 4 << 20
 )
 
 // Page applies the next n items of an import, and removes them from the staged ones, in one transaction: if it is killed before
@@ -60,7 +54,7 @@ func (s *Store) tryPage(ctx context.Context, id string, n int, parse event.Parse
 		of, err = scanImport(row)
 		return err
 	})
-	b.Queue(nextRows, postgres.Clean(id), n, maxBytesOfPage).Query(rows.collect)
+	b.Queue(nextRows, postgres.Clean(id), n).Query(rows.collect)
 	tx, err := s.DB.Begin(ctx, b)
 	if err != nil {
 		return operation.Import{}, err

@@ -14,16 +14,17 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// claimInbox skips rows claimed by another process. The run of a large event reads its body itself. A body that doesn't fit
-// into the page is null.
-var claimInbox = `
+const (
+	// claimInbox skips rows claimed by another process. The run of a large event reads its body itself. A body that doesn't fit
+	// into the page is null.
+	claimInbox = `
 SELECT ` + waitingFields + `
-       CASE WHEN lane = 'large' THEN '' WHEN ` + postgres.FitsBytes("octet_length(raw_body)", "seq") + ` THEN raw_body END
-  FROM (SELECT * FROM inbox WHERE lane = $1 AND due_at <= clock_timestamp()
+       CASE WHEN lane = 'large' THEN '' WHEN ` + postgres.FitsPage + ` THEN raw_body END
+  FROM (SELECT *, octet_length(raw_body) AS size FROM inbox WHERE lane = $1 AND due_at <= clock_timestamp()
          ORDER BY seq LIMIT $2 FOR UPDATE SKIP LOCKED) AS claimed
+WINDOW page AS (ORDER BY seq)
  ORDER BY seq`
 
-const (
 	waitingColumns = `
 SELECT ` + waitingFields
 	waitingFields = `seq, lane, receipt, workflow_id, event_id::text, provider, received_at, reject, attempts,

@@ -10,17 +10,19 @@ import (
 	"holdfast/persistence/records"
 )
 
-// claimRows skips rows locked by another batch. The index on arrival serves and bounds it. A body that doesn't fit into the
-// page is null.
-var claimRows = `
+const (
+	// claimRows skips rows locked by another batch. The index on arrival serves and bounds it. A body that doesn't fit into the
+	// page is null.
+	claimRows = `
 SELECT i.workflow_id, i.receipt, i.event_id::text, i.provider, i.received_at,
-       CASE WHEN ` + postgres.FitsBytes("octet_length(i.raw_body)", "i.seq") + ` THEN i.raw_body END,
+       CASE WHEN ` + postgres.FitsPage + ` THEN i.raw_body END,
        EXISTS (SELECT FROM (SELECT subscription_id, state FROM dead_letters WHERE workflow_id = i.workflow_id OFFSET 0) AS d
                 WHERE d.subscription_id = 0 AND d.state IN ('open', 'replaying', 'exhausted'))
-  FROM (SELECT * FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS i
+  FROM (SELECT *, octet_length(raw_body) AS size FROM inbox
+         WHERE lane = 'bulk' ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) AS i
+WINDOW page AS (ORDER BY i.seq)
  ORDER BY i.seq`
 
-const (
 	// lockClaimed names the other lanes, so that no plan reads the whole bulk lane.
 	lockClaimed = `
 SELECT event_id::text FROM inbox

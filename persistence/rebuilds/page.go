@@ -180,7 +180,10 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 	list.Equal("provider", t.row.Filter.Provider)
 	list.Where("status = 'processed'")
 	sized, args := list.Page("id", n)
-	page := rebuiltEvents + ` WHERE id = ANY (` + postgres.WithinBytes(sized) + `) ORDER BY id`
+	page := rebuiltEvents + `
+ WHERE id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (` + sized + `) AS sized WINDOW page AS (ORDER BY id)) AS next WHERE fits))
+ ORDER BY id`
 	b := &pgx.Batch{}
 	b.Queue(page, args...).Query(func(rows pgx.Rows) (err error) {
 		t.events, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*rebuilt, error) {

@@ -14,15 +14,13 @@ import (
 )
 
 const (
-	// nextItems reads whole bodies up to maxNextBytes, and the first one in any case.
 	nextItems = `
 SELECT at, lane, receipt, body, path, redeliverable FROM (
-SELECT *, sum(octet_length(body)::bigint) OVER (ORDER BY at, workflow_id ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
-  FROM (SELECT * FROM recovery_items
-         WHERE recovery_id = $1 AND NOT is_delivered ORDER BY recovery_id, at, workflow_id LIMIT $2) AS next) AS sized
- WHERE before = 0 OR before + octet_length(body) <= $3 ORDER BY at, workflow_id`
-
-	maxNextBytes = 8 << 20
+       SELECT *, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT *, octet_length(body) AS size FROM recovery_items
+               WHERE recovery_id = $1 AND NOT is_delivered ORDER BY recovery_id, at, workflow_id LIMIT $2) AS sized
+       WINDOW page AS (ORDER BY at, workflow_id)) AS next
+ WHERE fits ORDER BY at, workflow_id`
 
 	dropStarted = `DELETE FROM recovery_items WHERE recovery_id = $1 AND workflow_id = ANY ($2::text[])`
 
@@ -47,9 +45,9 @@ UPDATE recoveries AS r
 	hasItems = `SELECT EXISTS (SELECT FROM recovery_items WHERE recovery_id = $1 AND NOT is_delivered)`
 )
 
-// Next returns up to n missed events to start, oldest first, with at most 8 MiB of bodies, or one event with more.
+// Next returns up to n missed events to start, oldest first, as many as fit into a page.
 func (s *Store) Next(ctx context.Context, id string, n int) ([]operation.RecoveryItem, error) {
-	rows := s.DB.Rows(ctx, nextItems, id, n, maxNextBytes)
+	rows := s.DB.Rows(ctx, nextItems, id, n)
 	items, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (i operation.RecoveryItem, err error) {
 		var receipt []byte
 		if err := row.Scan(&i.At, &i.Lane, &receipt, &i.Body, &i.Path, &i.Redeliverable); err != nil {

@@ -16,22 +16,18 @@ import (
 )
 
 const (
-	// archivedRows and archivedBytes bound the content of one archive file.
-	archivedRows  = 5000
-	archivedBytes = 16 << 20
+	// archivedRows bounds the content of one archive file, like postgres.MaxPageBytes.
+	archivedRows = 5000
 
-	// outdatedEvents adds up the sizes of rows first, without reading bodies: rows that don't fit never leave PostgreSQL. A larger
-	// one is a file of its own.
 	outdatedEvents = records.Columns + `, raw_body, e.xmin::text, ` + fetches.Columns + ` FROM events AS e` + fetches.Join + `
- WHERE e.id = ANY (ARRAY(
-       SELECT id FROM (
-              SELECT id, size, sum(size) OVER (ORDER BY id) - size AS before FROM (
-                     SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) +
-                            coalesce((SELECT octet_length(f.state) FROM fetched_states AS f WHERE f.event_id = e.id), 0) AS size
-                       FROM events AS e
-                      WHERE e.id < $1::uuid AND e.id > $4::uuid AND ` + isOutdated + `$5::timestamptz
-                      ORDER BY e.id LIMIT $2) AS sized) AS old
-        WHERE before = 0 OR before + size <= $3))
+ WHERE e.id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT e.id, octet_length(e.raw_body) + pg_column_size(e.receipt) +
+                     coalesce((SELECT octet_length(f.state) FROM fetched_states AS f WHERE f.event_id = e.id), 0) AS size
+                FROM events AS e
+               WHERE e.id < $1::uuid AND e.id > $3::uuid AND ` + isOutdated + `$4::timestamptz
+               ORDER BY e.id LIMIT $2) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY e.id`
 
 	// addFile makes an existing file due again, since it may be written with events that were expunged after it was checked.
@@ -71,12 +67,12 @@ SELECT (SELECT count(*) FROM archive_files), (SELECT max(at) FROM archive_files)
 func (s *Store) Outdated(ctx context.Context, kind retention.Kind, before time.Time) (all []retention.Outdated, err error) {
 	if kind == retention.Events {
 		err = s.fromLastPurge(func(from string) (int, error) {
-			all, err = s.readOutdated(ctx, scanOutdatedEvent, outdatedEvents, event.FirstIDAt(before), archivedRows, archivedBytes,
+			all, err = s.readOutdated(ctx, scanOutdatedEvent, outdatedEvents, event.FirstIDAt(before), archivedRows,
 				from, before)
 			return len(all), err
 		})
 	} else {
-		all, err = s.readOutdated(ctx, deadletters.ScanOutdated, deadletters.Outdated, before, archivedRows, archivedBytes)
+		all, err = s.readOutdated(ctx, deadletters.ScanOutdated, deadletters.Outdated, before, archivedRows)
 	}
 	return all, postgres.Failure("read outdated "+string(kind), err)
 }
@@ -93,7 +89,7 @@ func (s *Store) readOutdated(
 
 func collectOutdated(rows pgx.Rows, all *[]retention.Outdated, scan func(pgx.Row) (retention.Outdated, error)) error {
 	defer rows.Close()
-	for bytes := 0; bytes < archivedBytes && rows.Next(); {
+	for bytes := 0; bytes < postgres.MaxPageBytes && rows.Next(); {
 		o, err := scan(rows)
 		if err != nil {
 			return err
