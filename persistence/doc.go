@@ -6,7 +6,8 @@
 //	records        reads the row of an event, and the receipt of one in the inbox
 //	audit          what operators did, and console sessions
 //	errorlog       errors, and which failures no notification has reported yet
-//	operations     what replays, rebuilds, resends and imports share: a table each; pause, resume and cancel
+//	minutes        counts by the minute of refused requests and of mapped events
+//	bulk           what replays, rebuilds, resends, imports and recoveries share: a table each; pause, resume and cancel
 //	changes        the change feed
 //	outbox         deliveries: pending, leased, settled and ended
 //	subscriptions  destinations and subscriptions, routing, resends
@@ -19,7 +20,6 @@
 //	inbox          events that wait to be started
 //	read           queries of events and entities
 //	upkeep         retention and expunge
-//	ledgers        compares what is stored with what was sent
 //
 // A file is named after the table that it writes, or after its operation.
 //

@@ -16,7 +16,7 @@ func TestMappedEventsAreCountedByProvider(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	count := func(provider string, m event.Mapping, n int) {
-		c := db.Errors.NewMappingCounter()
+		c := db.Minutes.NewMappingCounter()
 		for range n {
 			c.Count(provider, m)
 		}
@@ -29,7 +29,7 @@ func TestMappedEventsAreCountedByProvider(t *testing.T) {
 	count("acme", event.Mapped, 4)
 	count("other", event.Mapped, 1)
 	count("other", "", 7)
-	counts, err := db.Errors.Mapped(t.Context())
+	counts, err := db.Minutes.Mapped(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []oversight.MappedEvents{{Provider: "acme", Mapped: 4, Unmapped: 3}, {Provider: "other", Mapped: 1}}, counts)
 

@@ -373,7 +373,7 @@ func TestRecoveredEventsAreDeliveredUnlessTheRecoverySaysNo(t *testing.T) {
 func (d *database) refuse(provider string, at time.Time, n int) {
 	d.t.Helper()
 	for range 2 { // two processes
-		c := d.Errors.NewRefusedCounter()
+		c := d.Minutes.NewRefusedCounter()
 		for range n / 2 {
 			c.Count(provider, at, false)
 		}

@@ -236,6 +236,10 @@ var Table = []Rule{
 		Ours:      list("event event/oversight persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
+	{Package: "persistence/minutes", Why: "counts depend neither on why a request is refused nor on what a rule is",
+		Ours:      list("event event/oversight persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/bulk", Why: "operations of all kinds are stored in the same way",
 		Ours:      list("event event/operation event/oversight persistence/audit persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
@@ -336,7 +340,7 @@ var Table = []Rule{
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
 		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters " +
 			"persistence/decisions persistence/duplicates persistence/entities " +
-			"persistence/audit persistence/errorlog persistence/fetches persistence/outbox persistence/postgres persistence/rates " +
+			"persistence/audit persistence/fetches persistence/minutes persistence/outbox persistence/postgres persistence/rates " +
 			"persistence/records"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
@@ -344,8 +348,8 @@ var Table = []Rule{
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
 		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/decisions " +
 			"persistence/duplicates persistence/entities " +
-			"persistence/errorlog persistence/fetches persistence/imports persistence/inbox persistence/outbox " +
-			"persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
+			"persistence/errorlog persistence/fetches persistence/imports persistence/inbox persistence/minutes " +
+			"persistence/outbox persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
 			"persistence/subscriptions persistence/upkeep persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5/pgxpool"),
 		Never:     neverInSQL},

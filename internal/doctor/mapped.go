@@ -11,7 +11,7 @@ import (
 
 // examineMapped reports events that changed no entity although their definition has rules for them.
 func (d *doctor) examineMapped(ctx context.Context) {
-	counts, err := d.store.Errors.Mapped(ctx)
+	counts, err := d.store.Minutes.Mapped(ctx)
 	if err != nil {
 		d.failed("entities", err, "run `holdfast migrate`")
 		return

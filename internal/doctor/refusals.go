@@ -32,7 +32,7 @@ func (d *doctor) examineTooLarge(ctx context.Context) {
 
 // examineAuthentication reports providers that are refused each time, mostly because the secret here isn't that of the sender.
 func (d *doctor) examineAuthentication(ctx context.Context) {
-	refused, err := d.store.Errors.Unauthenticated(ctx)
+	refused, err := d.store.Minutes.Unauthenticated(ctx)
 	if err != nil {
 		d.failed("authentication", err, "run `holdfast migrate`")
 		return

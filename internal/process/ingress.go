@@ -79,7 +79,7 @@ func (p *process) countRefused() ingress.RefusedCounter {
 	if p.side == nil {
 		return nil
 	}
-	counter := p.side.Errors.NewRefusedCounter()
+	counter := p.side.Minutes.NewRefusedCounter()
 	p.onStop("count of refused requests", counter.Stop)
 	return counter
 }

@@ -129,7 +129,7 @@ func (p *process) activities() *activities.Activities {
 
 // countMappings counts events by whether rules found entities in them.
 func (p *process) countMappings() activities.MappingCounter {
-	counter := p.store.Errors.NewMappingCounter()
+	counter := p.store.Minutes.NewMappingCounter()
 	p.onStop("count of mapped events", counter.Stop)
 	return counter
 }

@@ -58,24 +58,6 @@ func (s *Store) Refused(ctx context.Context, reason string) ([]oversight.Refused
 	return found, postgres.Failure("count refused requests", err)
 }
 
-// countSilent reads one day of minutes, and looks for one event of each of their providers.
-const countSilent = `
-SELECT provider, unauthenticated
-  FROM (SELECT provider, sum(unauthenticated)::bigint AS unauthenticated FROM refused_minutes
-         WHERE minute > statement_timestamp() - interval '1 day' AND provider <> ''
-         GROUP BY provider OFFSET 0) AS refused
- WHERE unauthenticated > 0
-   AND NOT EXISTS (SELECT FROM events AS e WHERE e.provider = refused.provider AND e.id >= $1::uuid OFFSET 0)
- ORDER BY provider`
-
-// Unauthenticated counts the requests of the last day that failed authentication, of the providers from which no event has
-// arrived since.
-func (s *Store) Unauthenticated(ctx context.Context) ([]oversight.RefusedRequests, error) {
-	yesterday := event.FirstIDAt(time.Now().Add(-24 * time.Hour))
-	found, err := pgx.CollectRows(s.db.Rows(ctx, countSilent, yesterday), pgx.RowToStructByPos[oversight.RefusedRequests])
-	return found, postgres.Failure("count unauthenticated requests", err)
-}
-
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
 // harm in a log. Damaged data always alerts operators: it doesn't repair itself, and the events that need it are retried until
 // then.

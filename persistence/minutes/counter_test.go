@@ -1,4 +1,4 @@
-package errorlog
+package minutes
 
 import (
 	"context"
@@ -7,40 +7,37 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"holdfast/persistence/postgres"
 )
 
 // While the database is unavailable no count is lost, and the memory is bounded: further minutes are counted per hour.
-func TestNoRefusedRequestIsForgotten(t *testing.T) {
+func TestNoCountIsForgotten(t *testing.T) {
 	t.Parallel()
-	written := map[minuteKey]int64{}
+	written := map[minute]counts{}
 	failure := errors.New("no database")
-	c := &MinuteCounter{Flusher: postgres.NewFlusher(), pending: map[minuteKey]int64{}}
-	c.write = func(_ context.Context, all []countedMinute) error {
-		for _, m := range all {
+	c := &counter{pending: map[minute]counts{}, write: func(_ context.Context, _ []minute, all map[minute]counts) error {
+		for of, n := range all {
 			if failure == nil {
-				written[minuteKey{m.provider, m.at.Unix()}] += m.n
+				written[of] = counts{written[of][0] + n[0], written[of][1] + n[1]}
 			}
 		}
 		return failure
-	}
+	}}
 	noon := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
 	const minutes = maxMinutes + 500
 	for n := range minutes {
-		c.Count("acme", noon.Add(time.Duration(n)*time.Minute))
-		c.Count("acme", noon.Add(time.Duration(n)*time.Minute))
+		c.add("acme", noon.Add(time.Duration(n)*time.Minute), counts{1, 0})
+		c.add("acme", noon.Add(time.Duration(n)*time.Minute), counts{1, 1})
 	}
 	require.Less(t, len(c.pending), maxMinutes+minutes/60)
 	c.flush()
 	failure = nil
 	c.flush()
 	c.flush()
-	var sum int64
+	var sum counts
 	for _, n := range written {
-		sum += n
+		sum = counts{sum[0] + n[0], sum[1] + n[1]}
 	}
-	require.EqualValues(t, 2*minutes, sum)
-	require.EqualValues(t, 2, written[minuteKey{"acme", noon.Truncate(time.Minute).Unix()}])
+	require.Equal(t, counts{2 * minutes, minutes}, sum)
+	require.Equal(t, counts{2, 1}, written[minute{"acme", noon.Truncate(time.Minute).Unix()}])
 	require.Empty(t, c.pending)
 }

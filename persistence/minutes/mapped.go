@@ -1,8 +1,7 @@
-package errorlog
+package minutes
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,14 +13,10 @@ import (
 
 const (
 	addMapped = `
-INSERT INTO mapped_minutes AS m (provider, minute, mapped)
-SELECT provider, minute, events FROM unnest($1::text[], $2::timestamptz[], $3::bigint[]) AS n (provider, minute, events)
-ON CONFLICT (provider, minute) DO UPDATE SET mapped = m.mapped + excluded.mapped`
-
-	addUnmapped = `
-INSERT INTO mapped_minutes AS m (provider, minute, unmapped)
-SELECT provider, minute, events FROM unnest($1::text[], $2::timestamptz[], $3::bigint[]) AS n (provider, minute, events)
-ON CONFLICT (provider, minute) DO UPDATE SET unmapped = m.unmapped + excluded.unmapped`
+INSERT INTO mapped_minutes AS m (provider, minute, mapped, unmapped)
+SELECT provider, minute, mapped, unmapped
+  FROM unnest($1::text[], $2::timestamptz[], $3::bigint[], $4::bigint[]) AS n (provider, minute, mapped, unmapped)
+ON CONFLICT (provider, minute) DO UPDATE SET mapped = m.mapped + excluded.mapped, unmapped = m.unmapped + excluded.unmapped`
 
 	// PurgeMapped removes up to $2 counts of minutes before $1.
 	PurgeMapped = `
@@ -34,27 +29,20 @@ SELECT provider, sum(mapped)::bigint, sum(unmapped)::bigint FROM mapped_minutes
  GROUP BY provider ORDER BY provider`
 )
 
-// MappingCounter counts events for which rules for entities are meant, by whether the rules found any (see MinuteCounter).
-type MappingCounter struct{ mapped, unmapped *MinuteCounter }
+// MappingCounter counts events for which rules for entities are meant, in the background.
+type MappingCounter struct{ *counter }
 
 // NewMappingCounter starts a counter; Stop writes what is left and ends it.
-func (s *Store) NewMappingCounter() *MappingCounter {
-	return &MappingCounter{mapped: s.newMinuteCounter(addMapped), unmapped: s.newMinuteCounter(addUnmapped)}
-}
+func (s *Store) NewMappingCounter() *MappingCounter { return &MappingCounter{s.start(addMapped)} }
 
-// Count counts an event of a provider.
+// Count counts an event of a provider, by whether the rules found an entity in it.
 func (c *MappingCounter) Count(provider string, m event.Mapping) {
 	switch m {
 	case event.Mapped:
-		c.mapped.Count(provider, time.Now())
+		c.add(provider, time.Now(), counts{1, 0})
 	case event.Unmapped:
-		c.unmapped.Count(provider, time.Now())
+		c.add(provider, time.Now(), counts{0, 1})
 	}
-}
-
-// Stop writes what is left and ends the counter.
-func (c *MappingCounter) Stop(ctx context.Context) error {
-	return errors.Join(c.mapped.Stop(ctx), c.unmapped.Stop(ctx))
 }
 
 // Mapped counts the events of the last day for which rules for entities are meant, by provider.

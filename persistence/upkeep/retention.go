@@ -17,8 +17,8 @@ import (
 	"holdfast/persistence/decisions"
 	"holdfast/persistence/duplicates"
 	"holdfast/persistence/entities"
-	"holdfast/persistence/errorlog"
 	"holdfast/persistence/fetches"
+	"holdfast/persistence/minutes"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
@@ -222,10 +222,10 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 			removed, err = s.removeOld(ctx, p, rates.Purge, p.before, purgeRows)
 		}
 		if err == nil && removed == 0 {
-			removed, err = s.removeOld(ctx, p, errorlog.PurgeRefused, p.before.Add(-keepRefused), purgeRows)
+			removed, err = s.removeOld(ctx, p, minutes.PurgeRefused, p.before.Add(-keepRefused), purgeRows)
 		}
 		if err == nil && removed == 0 {
-			removed, err = s.removeOld(ctx, p, errorlog.PurgeMapped, p.before.Add(-keepMapped), purgeRows)
+			removed, err = s.removeOld(ctx, p, minutes.PurgeMapped, p.before.Add(-keepMapped), purgeRows)
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, purgeContents, p.before.Add(-keepContents), purgeRows)
