@@ -37,8 +37,6 @@ func (all headerCache) remember(h *fasthttp.RequestHeader) {
 // The length of a request that declares none.
 const noBody = -2
 
-func (all headerCache) drop(h *fasthttp.RequestHeader) { all.Remove(h) }
-
 // restore sets the headers that were kept.
 func (all headerCache) restore(h *fasthttp.RequestHeader) {
 	known, ok := all.Peek(h)

@@ -30,7 +30,7 @@ func (s *Server) limitConnections() {
 	}
 	handle, refuse := server.Handler, server.ErrorHandler
 	server.Handler = func(c *fasthttp.RequestCtx) {
-		s.headerCache.drop(&c.Request.Header)
+		s.headerCache.Remove(&c.Request.Header)
 		switch {
 		case couldSmuggle(&c.Request.Header):
 			c.SetConnectionClose() // what follows may be a piece of the body

@@ -1,6 +1,8 @@
 package ingress
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -97,8 +99,10 @@ func (s *Server) observe(c *fiber.Ctx) error {
 // begin starts the observation of a request and returns its ID to the sender.
 func (s *Server) begin(c *fiber.Ctx) *observation {
 	o := &observation{ctx: context.Background(), receivedAt: s.now(), provider: unknownProvider, outcome: outcomeRefused}
-	o.requestID = idFrom(c, headerRequestID, newRequestID)
-	o.correlationID = idFrom(c, headerCorrelationID, func() string { return o.requestID })
+	if o.requestID = idFrom(c, headerRequestID); o.requestID == "" {
+		o.requestID = uuid.Must(uuid.NewV7()).String() // begins with a timestamp, which helps to find the events of the request
+	}
+	o.correlationID = cmp.Or(idFrom(c, headerCorrelationID), o.requestID)
 	o.client = s.proxies.client(c)
 	c.Locals(observationKey{}, o)
 	setSecurityHeaders(c)
@@ -134,21 +138,14 @@ func (o *observation) traceparent() string {
 	return carrier.Get("traceparent")
 }
 
-// newRequestID begins with a timestamp, which helps to find the events of the request.
-func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// idFrom returns a header's value if it is valid as an ID: short and without characters that could forge a log line.
-func idFrom(c *fiber.Ctx, header string, otherwise func() string) string {
-	value := string(c.Request().Header.Peek(header))
-	if value == "" || len(value) > maxRequestIDLength {
-		return otherwise()
+// idFrom returns a header's value if it is valid as an ID: short and without characters that could forge a log line; "" otherwise.
+func idFrom(c *fiber.Ctx, header string) string {
+	value := c.Request().Header.Peek(header)
+	isForged := func(b rune) bool { return b <= ' ' || b > '~' || b == '"' || b == '\\' }
+	if len(value) > maxRequestIDLength || bytes.ContainsFunc(value, isForged) {
+		return ""
 	}
-	for _, b := range []byte(value) {
-		if b <= ' ' || b > '~' || b == '"' || b == '\\' {
-			return otherwise()
-		}
-	}
-	return value
+	return string(value)
 }
 
 // reportPanic logs only the type of the panic's value: the value itself may contain a piece of a payload.

@@ -97,7 +97,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.
 	if isBatch(items) {
 		body.Counts = &n
 	}
-	status := o.definition.AckStatus()
+	status := o.definition.Replies().Accepted
 	o.outcome, o.events = "accepted", len(started)
 	if n.Accepted == 0 && n.Duplicate > 0 {
 		status, o.outcome, body.Duplicate = o.definition.Replies().Duplicate, "duplicate", true

@@ -47,8 +47,8 @@ func TestRepliesAndRates(t *testing.T) {
 	gocardless := providerOf(t, "gocardless")
 	require.Equal(t, receiving.Replies{Accepted: 200, Duplicate: 200, Unauthentic: 498, TooLarge: 413, Invalid: 400, RateLimited: 429, Unavailable: 503},
 		gocardless.Replies())
-	require.Equal(t, receiving.Reply{Status: 204}, providerOf(t, "discord").Acknowledge(providerOf(t, "discord").AckStatus(), []byte(`{}`)))
-	require.Equal(t, 202, providerOf(t, "stripe").AckStatus())
+	require.Equal(t, receiving.Reply{Status: 204}, providerOf(t, "discord").Acknowledge(providerOf(t, "discord").Replies().Accepted, []byte(`{}`)))
+	require.Equal(t, 202, providerOf(t, "stripe").Replies().Accepted)
 	require.Equal(t, &receiving.Rate{Requests: 2000, Per: event.Duration(time.Minute)}, providerOf(t, "stripe").Rate())
 	require.Nil(t, providerOf(t, "stripe").ClientRate())
 	require.Equal(t, 30, providerOf(t, "rentprog").ClientRate().Requests)
@@ -108,7 +108,7 @@ func TestAnswersHaveTheFormOfTheDefinition(t *testing.T) {
 			Status: 202, ContentType: "application/xml; charset=utf-8", Body: []byte(`<r id='&lt;r&gt;'/>`)},
 	} {
 		p := mustLoad(t, minimal+"\nreplies: "+replies+"\n")
-		require.Equal(t, want, p.Acknowledge(p.AckStatus(), usual), replies)
+		require.Equal(t, want, p.Acknowledge(p.Replies().Accepted, usual), replies)
 	}
 	for replies, reason := range map[string]string{
 		`{body: '.events[0].outcome | ascii_upcase'}`:             "ascii_upcase cannot be applied to: null",

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,7 +196,7 @@ func (d *Dispatcher) send(r preparedJob, m delivery.Message) (result delivery.Re
 	timer := time.AfterFunc(slowAfter, r.slot.onSlow)
 	defer timer.Stop()
 	began := time.Now()
-	end := began.Add(timeoutOf(r.target.Destination))
+	end := began.Add(time.Duration(cmp.Or(r.target.Destination.Timeout, delivery.DefaultTimeout)))
 	if last := r.LeasedUntil.Add(-settleMargin); last.Before(end) {
 		end = last
 	}
@@ -246,13 +247,6 @@ func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool
 		return newResult(delivery.Ours, delivery.CodeLateStart, "the attempt couldn't start in its time slot"), false
 	}
 	return result, true
-}
-
-func timeoutOf(d delivery.Destination) time.Duration {
-	if d.Timeout > 0 {
-		return time.Duration(d.Timeout)
-	}
-	return time.Duration(delivery.DefaultTimeout)
 }
 
 // checkReach keeps a failed connection from counting against the destination while this process is offline.

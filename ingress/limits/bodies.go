@@ -48,7 +48,8 @@ func (m *Bodies) change(client netip.Addr, by heldBytes, size int) bool {
 		own = &heldBytes{}
 	}
 	all, one := m.all.plus(by), own.plus(by)
-	if !by.isRelease() && (!all.fit(m.limit) || !one.fit(m.limit/4)) {
+	isRelease := by.small <= 0 && by.large <= 0
+	if !isRelease && (!all.fit(m.limit) || !one.fit(m.limit/4)) {
 		return false
 	}
 	if by.large > 0 && (all.large > roomFor(size, m.limit) || one.large > roomFor(size, m.limit/4)) {
@@ -66,8 +67,6 @@ func (m *Bodies) change(client netip.Addr, by heldBytes, size int) bool {
 func (h heldBytes) plus(by heldBytes) heldBytes {
 	return heldBytes{h.small + by.small, h.large + by.large}
 }
-
-func (h heldBytes) isRelease() bool { return h.small <= 0 && h.large <= 0 }
 
 func (h heldBytes) fit(limit int) bool { return h.small+h.large <= limit }
 

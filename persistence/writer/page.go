@@ -31,8 +31,6 @@ type page struct {
 	upTo              int32 // the last of places; 0 if there is none
 }
 
-func (p page) isEmpty() bool { return len(p.come)+len(p.gone) == 0 }
-
 // place returns the position in the event of the change come[i].
 func (p page) place(i int) int32 {
 	if p.places == nil {

@@ -125,7 +125,8 @@ func (t *writing) queueRows(b *pgx.Batch) {
 		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID),
 			postgres.Column(rescued, func(w *write) string { return w.Owner }))
 	}
-	gone := filter(ws, func(w *write) bool { return !w.keepsLarge() })
+	// A dead letter, or a run of another event, will copy a large body from the inbox.
+	gone := filter(ws, func(w *write) bool { return !w.isLarge() || w.Held == nil && !w.OwnerWaits })
 	lanes.QueueRemovalOfCopies(b, postgres.Column(gone, (*write).accepted)...)
 	t.queueContentRows(b)
 	queueRedeliveries(b, ws)
@@ -276,6 +277,3 @@ func (w *write) largeRow() *string {
 	}
 	return &w.receipt.Large.ID
 }
-
-// keepsLarge reports whether the body is still needed in the inbox: a dead letter, or a run of another event, will copy it.
-func (w *write) keepsLarge() bool { return w.isLarge() && (w.Held != nil || w.OwnerWaits) }

@@ -164,7 +164,7 @@ func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
 // relinks reports whether the event's links change: it has none yet, its earlier parse has different ones, or it is redundant and
 // loses them.
 func (w *write) relinks() bool {
-	return (w.owns() || w.isRedundant()) && w.folds() && !w.page.isEmpty()
+	return (w.owns() || w.isRedundant()) && w.folds() && len(w.page.come)+len(w.page.gone) > 0
 }
 
 // decide sets the outcome that the event has once the transaction commits.

@@ -30,9 +30,6 @@ type Replies struct {
 // Replies returns the table of statuses.
 func (g *Gate) Replies() Replies { return g.replies }
 
-// AckStatus returns the status of the reply to an accepted event.
-func (g *Gate) AckStatus() int { return g.replies.Accepted }
-
 // Acknowledge returns the answer to durable events, with the given status: in the definition's own form if it has one, else
 // with the usual body, a JSON object. Durable events are acknowledged even if that form fails.
 func (g *Gate) Acknowledge(status int, usual []byte) Reply {
