@@ -75,14 +75,14 @@ func WriteContent(w io.Writer, eventID string, body api.Content) (err error) {
 	case !body.Truncated:
 		return WriteWholeBody(w, body.Raw)
 	case body.Text == "":
-		_, err = fmt.Fprintf(w, bodyBeginning+"%q\n", body.Size, ", no text", eventID, body.Raw)
+		_, err = fmt.Fprintf(w, bodyBeginning+"%q\n", body.Size, ", no text", api.MaxShown>>10, eventID, body.Raw)
 	default:
-		_, err = fmt.Fprintf(w, bodyBeginning+"%s\n", body.Size, "", eventID, Printable(body.Text))
+		_, err = fmt.Fprintf(w, bodyBeginning+"%s\n", body.Size, "", api.MaxShown>>10, eventID, Printable(body.Text))
 	}
 	return err
 }
 
-const bodyBeginning = "\nbody (%d bytes%s), the first 64 KiB; all: holdfast event body %s > FILE\n"
+const bodyBeginning = "\nbody (%d bytes%s), the first %d KiB; all: holdfast event body %s > FILE\n"
 
 // WriteWholeBody writes a received body and escapes control characters, which a terminal would obey.
 func WriteWholeBody(w io.Writer, body []byte) error {

@@ -22,7 +22,7 @@ func eventShowCommand() *cobra.Command {
 	return cli.WithJSON(cli.WithAPI(&cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event: its status, entities and body",
-		Long: "Show one event: its status, entities and the first 64 KiB of its body. ID is its\n" +
+		Long: "Show one event: its status, entities and the first " + cli.Number(api.MaxShown>>10) + " KiB of its body. ID is its\n" +
 			"own, its workflow's (provider:key), its key, the number of its dead letter, or the\n" +
 			"ID of its request.",
 		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
