@@ -25,8 +25,8 @@ type Store struct{ db *postgres.DB }
 func New(db *postgres.DB) *Store { return &Store{db} }
 
 // counter keeps two counts per provider and minute, and writes them in the background: add never waits, and never fails. While
-// the database is unavailable the counts stay in memory; beyond a limit they are per hour. A process that is killed loses those of
-// the last seconds.
+// the database is unavailable the counts stay in memory; beyond a limit they are per hour. A process that is killed loses those
+// of the last seconds.
 type counter struct {
 	*postgres.Flusher
 

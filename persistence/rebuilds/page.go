@@ -182,7 +182,8 @@ func (t *rebuilding) readPage(ctx context.Context, n int) error {
 	sized, args := list.Page("id", n)
 	page := rebuiltEvents + `
  WHERE id = ANY (ARRAY(SELECT id FROM (
-       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (` + sized + `) AS sized WINDOW page AS (ORDER BY id)) AS next WHERE fits))
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (` + sized + `) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY id`
 	b := &pgx.Batch{}
 	b.Queue(page, args...).Query(func(rows pgx.Rows) (err error) {
