@@ -103,7 +103,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db, d),
 		Minutes: minutes.New(db), Outbox: o, Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w),
 		Recoveries: recoveries.New(db),
-		Replays: deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
+		Replays:    deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
 		Upkeep: upkeep.New(db, d, e), Writer: w,
 	}, nil
 }

@@ -99,7 +99,7 @@ func (l *Lab) StartTemporal(ctx context.Context) error {
 		SearchAttributes: map[string]string{
 			workflows.SearchProvider.GetName(): "Keyword", workflows.SearchEventType.GetName(): "Keyword",
 		},
-		Log:              l.Log,
+		Log: l.Log,
 	}
 	if l.Temporal != nil {
 		options.Port = l.Temporal.Port()
