@@ -51,13 +51,15 @@ UPDATE dead_letters SET state = 'open', replaying_since = NULL, replaying_run_id
  WHERE id = ANY($2::bigint[]) AND replay_id IS NOT DISTINCT FROM nullif($1, '') AND state = 'replaying'
 RETURNING id)
 UPDATE replays SET skipped = skipped + (SELECT count(*) FROM given) WHERE id = $1`
-)
 
-var selectUnstarted = deadLetterColumns + bodyOfRun + ` FROM dead_letters
- WHERE id = ANY (` + postgres.WithinBytes(`
-SELECT id, `+sizeOfRun+` AS size FROM dead_letters
- WHERE replay_id = $1 AND state = 'replaying' AND replaying_run_id IS NULL ORDER BY id LIMIT $2`) + `)
+	selectUnstarted = deadLetterColumns + bodyOfRun + ` FROM dead_letters
+ WHERE id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT id, ` + sizeOfRun + ` AS size FROM dead_letters
+               WHERE replay_id = $1 AND state = 'replaying' AND replaying_run_id IS NULL ORDER BY id LIMIT $2) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY id`
+)
 
 // DropFetched removes the state that was fetched for the event of a claimed dead letter, and audits it: its run fetches it again.
 func (s *Store) DropFetched(ctx context.Context, d event.DeadLetter, actor oversight.Actor) error {

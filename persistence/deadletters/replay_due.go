@@ -46,17 +46,20 @@ UPDATE dead_letters SET state = 'exhausted', next_replay_at = NULL
        SELECT d.id` + ofPolicy + ` AND d.auto_attempts > 0 AND d.auto_attempts >= policy.attempts
         LIMIT $5 FOR UPDATE OF d SKIP LOCKED))`
 
-	countReplaying = `SELECT count(*) FROM dead_letters WHERE state = 'replaying' AND subscription_id = 0`
-)
-
-// claimDue locks the first that are due, and claims those whose bodies fit into a page.
-var claimDue = `
+	// claimDue locks the first that are due, and claims those whose bodies fit into a page.
+	claimDue = `
 WITH claimed AS (
 UPDATE dead_letters SET replay_id = $5, ` + outbox.Claimed + `, auto_attempts = auto_attempts + 1
- WHERE id = ANY (` + postgres.WithinBytes(`
-SELECT d.id, `+sizeOfRun+` AS size`+ofPolicy+ofItsClasses+` AND d.next_replay_at <= clock_timestamp() AND `+notOwned+`
- ORDER BY d.next_replay_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED`) + `)
+ WHERE id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT d.id, ` + sizeOfRun + ` AS size` + ofPolicy + ofItsClasses + `
+                 AND d.next_replay_at <= clock_timestamp() AND ` + notOwned + `
+               ORDER BY d.next_replay_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
 RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed ORDER BY id`
+
+	countReplaying = `SELECT count(*) FROM dead_letters WHERE state = 'replaying' AND subscription_id = 0`
+)
 
 // planBatch is how many dead letters one statement plans or exhausts.
 const planBatch = 1000

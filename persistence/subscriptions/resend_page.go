@@ -36,6 +36,17 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
 	wasProcessedElsewhere = `
        EXISTS (SELECT FROM events WHERE id = wanted.id AND run_id = '' AND receipt->'imported' IS NOT NULL OFFSET 0)`
 
+	// resentEvents continues after $3, which is null at the beginning.
+	resentEvents = `
+SELECT ` + resentColumns + ` FROM events AS e
+ WHERE e.id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT e.id, ` + sizeOfBody + ` FROM events AS e
+               WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
+               ORDER BY e.id LIMIT $5) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
+ ORDER BY e.id`
+
 	// resendMissing queues events that never had a delivery, resendAll those without an open one. Ended deliveries are queued as a
 	// new generation, and their dead letters wait for the outcome. Both skip events that were processed elsewhere and have no
 	// delivery, unless $4 is set.
@@ -71,15 +82,6 @@ SELECT event_id FROM queued`
 
 	advanceResend = `UPDATE resends SET cursor = $2::uuid, read = read + $3, queued = queued + $4 WHERE id = $1`
 )
-
-// resentEvents continues after $3, which is null at the beginning.
-var resentEvents = `
-SELECT ` + resentColumns + ` FROM events AS e
- WHERE e.id = ANY (` + postgres.WithinBytes(`
-SELECT e.id, `+sizeOfBody+` FROM events AS e
- WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND`+mayBeSent+`
- ORDER BY e.id LIMIT $5`) + `)
- ORDER BY e.id`
 
 // inFlight is longer than a transaction takes that may have routed its events before a subscription changed: each event that it
 // processes is either seen by a resend, or routed with the changed subscription.

@@ -32,15 +32,17 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
   LEFT JOIN LATERAL (
        SELECT event_id FROM delivery_queue WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS q ON true
  CROSS JOIN LATERAL (SELECT` + wasProcessedElsewhere + ` AS elsewhere) AS was`
-)
 
-// resentOf reads the first of some events.
-var resentOf = `
+	// resentOf reads the first of some events.
+	resentOf = `
 SELECT ` + resentColumns + ` FROM events AS e
- WHERE e.id = ANY (` + postgres.WithinBytes(`
-SELECT e.id, `+sizeOfBody+` FROM events AS e
- WHERE e.id = ANY ($2::uuid[]) AND e.id > $3::uuid AND`+mayBeSent+` ORDER BY e.id`) + `)
+ WHERE e.id = ANY (ARRAY(SELECT id FROM (
+       SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
+              SELECT e.id, ` + sizeOfBody + ` FROM events AS e
+               WHERE e.id = ANY ($2::uuid[]) AND e.id > $3::uuid AND` + mayBeSent + `) AS sized
+       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY e.id`
+)
 
 const maxPlanned = 10_000
 
