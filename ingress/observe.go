@@ -138,8 +138,8 @@ func (o *observation) traceparent() string {
 	return carrier.Get("traceparent")
 }
 
-// idFrom returns a header's value if it is valid as an ID: short, and without characters that could forge a log line. Otherwise it
-// returns "".
+// idFrom returns a header's value if it is valid as an ID: short, and without characters that could forge a log line. Otherwise
+// it returns "".
 func idFrom(c *fiber.Ctx, header string) string {
 	value := c.Request().Header.Peek(header)
 	isForged := func(b rune) bool { return b <= ' ' || b > '~' || b == '"' || b == '\\' }

@@ -42,7 +42,8 @@ SELECT ` + resentColumns + ` FROM events AS e
  WHERE e.id = ANY (ARRAY(SELECT id FROM (
        SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
               SELECT e.id, ` + sizeOfBody + ` FROM events AS e
-               WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid AND` + mayBeSent + `
+               WHERE e.id >= coalesce($3::uuid, $2::uuid) AND e.id < $4::uuid AND e.id IS DISTINCT FROM $3::uuid
+                 AND` + mayBeSent + `
                ORDER BY e.id LIMIT $5) AS sized
        WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY e.id`
