@@ -8,12 +8,14 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"holdfast/event"
 )
 
 // The bounds of the sink.
 const (
 	sinkKeeps = 50
-	sinkBody  = 1 << 20
+	sinkShows = 64 << 10 // bytes of each body
 )
 
 // sink is the sample endpoint: it verifies deliveries as a destination should, and shows the last ones.
@@ -49,13 +51,15 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.show(w)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, sinkBody))
+	// An envelope is larger than its event.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 2*event.MaxBody))
 	if err != nil {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
 	got := received{
-		ID: r.Header.Get("Webhook-Id"), At: time.Now().UTC(), Verified: s.verifier.Verify(body, r.Header) == nil, Body: string(body),
+		ID: r.Header.Get("Webhook-Id"), At: time.Now().UTC(), Verified: s.verifier.Verify(body, r.Header) == nil,
+		Body: string(body[:min(len(body), sinkShows)]),
 	}
 	s.keep(got)
 	if !got.Verified {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
 )
 
 // A signed delivery is accepted within its time window; a changed body is refused, as is one outside the window. The last ones
@@ -53,4 +55,20 @@ func TestTheSinkAcceptsSignedRequests(t *testing.T) {
 	require.True(t, got.Received[0].Verified)
 	require.Equal(t, "msg_p5jXN8AQM9LWM0D4loKWxJek", got.Received[0].ID)
 	require.False(t, got.Received[1].Verified)
+}
+
+// A delivery may have as many bytes as an event. Only its beginning is kept.
+func TestTheSinkAcceptsLargeBodies(t *testing.T) {
+	t.Parallel()
+	s, err := newSink("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	require.NoError(t, err)
+	for size, status := range map[int]int{
+		event.MaxBody: http.StatusUnauthorized, 2*event.MaxBody + 1: http.StatusRequestEntityTooLarge,
+	} {
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", size))))
+		require.Equal(t, status, answer.Code, size)
+	}
+	require.Len(t, s.last, 1)
+	require.Len(t, s.last[0].Body, sinkShows)
 }
