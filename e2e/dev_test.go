@@ -96,11 +96,13 @@ func (d devInstallation) sendAndShow(t *testing.T) (eventID string) {
 	return eventID
 }
 
+var isProcessed = regexp.MustCompile(`(?m)^status +processed$`)
+
 func (d devInstallation) awaitProcessed(t *testing.T, eventID string) {
 	t.Helper()
 	eventually(t, time.Minute, "event show says that it is processed", func() error {
 		out, err := d.run(t, "event", "show", eventID)
-		if err != nil || !strings.Contains(out, "processed (processed)") {
+		if err != nil || !isProcessed.MatchString(out) {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return nil

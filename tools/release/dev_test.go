@@ -167,6 +167,6 @@ func (f *first) sendAndShow() {
 	require.NotNil(f.t, show, out)
 	require.Eventually(f.t, func() bool {
 		out, err = f.run(show[1], "event", "show", show[2])
-		return err == nil && strings.Contains(out, "processed (processed)")
+		return err == nil && strings.Contains(out, " after receipt)")
 	}, time.Minute, 50*time.Millisecond, "it isn't processed")
 }

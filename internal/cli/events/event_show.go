@@ -118,7 +118,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 			e.ProcessedAt.Format(time.RFC3339Nano), e.ProcessedAt.Sub(e.ReceivedAt).Round(time.Millisecond))
 	}
 	status := string(e.Status)
-	if e.Outcome != "" {
+	if e.Outcome != "" && string(e.Outcome) != status {
 		status += " (" + string(e.Outcome) + ")"
 	}
 	var advice string
