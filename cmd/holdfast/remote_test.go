@@ -82,7 +82,7 @@ func TestCommandsWorkFromAnywhere(t *testing.T) {
 				out, err := typed(remote)
 				switch {
 				case !role.Includes(needed):
-					require.ErrorContains(t, err, "role isn't sufficient", role)
+					require.ErrorContains(t, err, fmt.Sprintf("role isn't sufficient: it is %s, and this needs %s", role, needed))
 				case test.fails || test.once && err != nil:
 					require.Error(t, err, role)
 					require.NotContains(t, err.Error(), "role isn't sufficient", role)

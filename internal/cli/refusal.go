@@ -28,8 +28,8 @@ func (r *RefusalError) Error() string {
 	switch {
 	case r.Status == http.StatusUnauthorized:
 		return "the token is invalid or missing: create one with `holdfast token new NAME operator`, and set " + TokenVariable
-	case r.Status == http.StatusForbidden && r.Detail == "":
-		return "the token's role isn't sufficient: `GET /` and the page of the API's routes name the role of each"
+	case r.Code == httpapi.CodeForbidden:
+		return Printable(cmp.Or(r.Detail, r.Message))
 	}
 	said := cmp.Or(r.Detail, r.Message)
 	if r.Field != "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -98,7 +99,9 @@ func (g *Guard) admit(c *fiber.Ctx, needed access.Role) error {
 	}
 	httpapi.SetCaller(c, who)
 	if !who.Role.Includes(needed) {
-		return httpapi.Refuse(httpapi.CodeForbidden)
+		return &httpapi.RefusalError{
+			Code: httpapi.CodeForbidden, Detail: fmt.Sprintf("your role isn't sufficient: it is %s, and this needs %s", who.Role, needed),
+		}
 	}
 	return c.Next()
 }

@@ -66,7 +66,7 @@ var failures = map[Code]struct {
 	CodeBadCursor:        {fiber.StatusBadRequest, "The cursor is not one that this list has given."},
 	CodeBadPayload:       {fiber.StatusBadRequest, "The payload can't be encrypted or decrypted."},
 	CodeUnauthenticated:  {fiber.StatusUnauthorized, "Show a token: Authorization: Bearer …"},
-	CodeForbidden:        {fiber.StatusForbidden, "The role of this token is not enough."},
+	CodeForbidden:        {fiber.StatusForbidden, "The token's role isn't sufficient."},
 	CodeForeignPage:      {fiber.StatusForbidden, "The request seems to come from a page of another site."},
 	CodeStalePage:        {fiber.StatusForbidden, "The page is from before: go back, load it again, and repeat what you did."},
 	CodeNotFound:         {fiber.StatusNotFound, "There is nothing here. GET / lists what there is."},
