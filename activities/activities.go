@@ -46,7 +46,7 @@ func (a *Activities) countMapping(ctx context.Context, provider string, m event.
 	if m == event.Unmapped {
 		reportUnmapped(ctx, provider)
 	}
-	if a.Mappings != nil {
+	if a.Mappings != nil && m != "" {
 		a.Mappings.Count(provider, m)
 	}
 }
