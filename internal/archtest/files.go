@@ -9,12 +9,6 @@ import (
 // MaxFiles is how many files a package may have, without tests. In a larger one it is hard to find one's way.
 const MaxFiles = 20
 
-// Larger lists the packages with more files, and why splitting them wouldn't help.
-var Larger = map[string]string{
-	"operator/console": "a page is a file, next to the file of its actions, and all share the forms and links of one Console",
-	"internal/cli":     "it is the frame of all commands, and each file is one part of it; the commands are below",
-}
-
 // Files counts the Go files of each package below root, without tests.
 func Files(root string) (counts map[string]int, err error) {
 	counts = map[string]int{}

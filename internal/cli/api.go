@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/user"
+	"strconv"
 	"strings"
 	"time"
 
@@ -228,4 +230,20 @@ func Path(segments ...string) string {
 		path.WriteString("/" + httpapi.PathSegment(s))
 	}
 	return path.String()
+}
+
+// actorName returns the name for the audit log: that of the operating system's user.
+func actorName() string {
+	name := strconv.Itoa(os.Getuid())
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return "cli:" + name
+}
+
+// WarnOfRenamed names the settings that have the name of the release before.
+func WarnOfRenamed(c *cobra.Command, cfg config.Config) {
+	for _, r := range cfg.Renamed() {
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s is the former name of %s\n", r.Former, r.Name)
+	}
 }

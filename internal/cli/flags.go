@@ -153,3 +153,14 @@ func AddSecretFlag(c *cobra.Command, to *string, usage string) {
 func AddHeaderFlag(c *cobra.Command, to *[]string) {
 	c.Flags().StringArrayVar(to, "header", nil, "a header, 'Name: value', replaces one with that name (repeatable)")
 }
+
+// ReasonFlag is the name of the flag that AddReasonFlag adds.
+const ReasonFlag = "reason"
+
+// AddFetchFlag adds --fetch.
+func AddFetchFlag(c *cobra.Command, fetch *bool) {
+	c.Flags().BoolVar(fetch, "fetch", false, "ask the provider's API again for the state behind an event")
+}
+
+// AddReasonFlag adds --reason, which the audit log stores.
+func AddReasonFlag(c *cobra.Command) { c.Flags().String(ReasonFlag, "", "why, for the audit log") }
