@@ -52,10 +52,10 @@ WITH claimed AS (
 UPDATE dead_letters SET replay_id = $5, ` + outbox.Claimed + `, auto_attempts = auto_attempts + 1
  WHERE id = ANY (ARRAY(SELECT id FROM (
        SELECT id, ` + postgres.FitsPage + ` AS fits FROM (
-              SELECT d.id, ` + sizeOfRun + ` AS size` + ofPolicy + ofItsClasses + `
+              SELECT d.id, d.next_replay_at, ` + sizeOfRun + ` AS size` + ofPolicy + ofItsClasses + `
                  AND d.next_replay_at <= clock_timestamp() AND ` + notOwned + `
                ORDER BY d.next_replay_at LIMIT $6 FOR UPDATE OF d SKIP LOCKED) AS sized
-       WINDOW page AS (ORDER BY id)) AS next WHERE fits))
+       WINDOW page AS (ORDER BY next_replay_at, id)) AS next WHERE fits))
 RETURNING *)` + deadLetterColumns + bodyOfRun + ` FROM claimed ORDER BY id`
 
 	countReplaying = `SELECT count(*) FROM dead_letters WHERE state = 'replaying' AND subscription_id = 0`
@@ -86,7 +86,8 @@ func (s *Store) execAll(ctx context.Context, sql string, args ...any) (all int64
 	}
 }
 
-// ClaimDue claims the first n due dead letters, fewer if more than inFlight would be replaying at the same time.
+// ClaimDue claims the first n due dead letters. It claims fewer if their bodies are large, or if more than inFlight would be
+// replaying at the same time.
 func (s *Store) ClaimDue(
 	ctx context.Context, owner string, p operation.AutomaticReplay, n, inFlight int,
 ) (page operation.ReplayPage, err error) {

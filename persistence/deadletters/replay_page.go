@@ -39,7 +39,7 @@ type replayRow struct {
 
 // ClaimPage claims the next n dead letters of a replay, and moves its cursor behind them, in one transaction: if it is killed
 // before its commit it has done nothing; after it, Unstarted finds what it claimed. It claims fewer if their bodies are large, or
-// if more than inFlight runs would be open at the same time, and nothing for a replay that isn't running.
+// if more than inFlight runs would be open at the same time. If the replay isn't running, it claims nothing.
 func (s *Replays) ClaimPage(ctx context.Context, id string, n, inFlight int) (_ operation.ReplayPage, err error) {
 	defer postgres.Annotate(&err, "claim page of replay "+postgres.Clean(id))
 	var r replayRow
@@ -65,19 +65,17 @@ func (s *Replays) ClaimPage(ctx context.Context, id string, n, inFlight int) (_ 
 // claimNext reads the next rows without a lock and then locks them: those that were claimed in between are skipped, and the
 // cursor moves behind them as well.
 func claimNext(ctx context.Context, t *postgres.Transaction, id string, r *replayRow, n int, last *pgx.Batch) error {
-	ids, size := []int64{}, 0
-	list := postgres.NewList(`SELECT id, ` + sizeOfRun + ` FROM dead_letters`)
+	var ids []int64
+	list := postgres.NewList(`SELECT id, ` + sizeOfRun + ` AS size FROM dead_letters`)
 	list.Where("id > %s AND id <= %s", r.cursor, r.bound)
 	replayable(list, r.filter)
-	sql, args := list.Page("id", n)
+	sized, args := list.Page("id", n)
 	b := &pgx.Batch{}
-	var next int64
-	var of int
-	b.Queue(sql, args...).Query(postgres.ForEach([]any{&next, &of}, func() {
-		if size += of; len(ids) == 0 || size <= postgres.MaxPageBytes {
-			ids = append(ids, next)
-		}
-	}))
+	b.Queue(`
+SELECT id FROM (
+       SELECT id, `+postgres.FitsPage+` AS fits FROM (`+sized+`) AS sized
+       WINDOW page AS (ORDER BY id)) AS next
+ WHERE fits ORDER BY id`, args...).Query(postgres.Collect(&ids, pgx.RowTo[int64]))
 	if err := t.Send(ctx, b); err != nil {
 		return err
 	}
