@@ -142,8 +142,8 @@ func (o *observation) traceparent() string {
 // it returns "".
 func idFrom(c *fiber.Ctx, header string) string {
 	value := c.Request().Header.Peek(header)
-	isForged := func(b rune) bool { return b <= ' ' || b > '~' || b == '"' || b == '\\' }
-	if len(value) > maxRequestIDLength || bytes.ContainsFunc(value, isForged) {
+	isRefused := func(b rune) bool { return b <= ' ' || b > '~' || b == '"' || b == '\\' }
+	if len(value) > maxRequestIDLength || bytes.ContainsFunc(value, isRefused) {
 		return ""
 	}
 	return string(value)

@@ -28,8 +28,8 @@ func (i *installation) replayFailedHere(t *testing.T, provider, code string) {
 	i.settle(t)
 }
 
-// Two events of the shadow fail here. The old system has processed one of them, and gives up the other. By the guide, the first is
-// never delivered, and the second once.
+// Two events fail here while both systems run. The old system has processed one of them, and gives up on the other. Following the
+// guide, the first is never delivered, and the second is delivered once.
 func TestEventsThatFailInTheShadowAreDeliveredOnce(t *testing.T) {
 	t.Parallel()
 	i := start(t, "EVOLUTION_WEBHOOK_TOKEN=token-of-the-test", "HOLDFAST_REPLAY_AUTOMATIC=false")

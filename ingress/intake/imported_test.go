@@ -13,7 +13,7 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// fakeOwners stands in for the table of keys, where tests need a database that is slow or down.
+// fakeOwners is a table of keys that can be slow or down.
 type fakeOwners struct {
 	owners map[string]event.Owner // by key
 	err    error

@@ -32,7 +32,7 @@ type API struct {
 	Rebuilds    Rebuilder
 	Imports     *Importer
 	Recoveries  httpapi.Operations[operation.Recovery]
-	// Lists has no route of its own: the console shows it.
+	// Lists has no route: only the console uses it.
 	Lists Lists
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
