@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +74,10 @@ type Server struct {
 	eitherIsEnough, showsCauses bool
 	// closeStreams ends the streams; nil if there are none.
 	closeStreams func()
+
+	mu       sync.Mutex
+	listener net.Listener
+	stopped  bool
 }
 
 const (
@@ -192,8 +197,15 @@ func newApp(fail fiber.ErrorHandler) *fiber.App {
 	return app
 }
 
-// Serve serves on listener until Shutdown, and then returns nil.
+// Serve serves on listener until Shutdown, and then returns nil; if that was called first, it returns immediately.
 func (s *Server) Serve(listener net.Listener) error {
+	s.mu.Lock()
+	s.listener = listener
+	stopped := s.stopped
+	s.mu.Unlock()
+	if stopped {
+		return listener.Close()
+	}
 	if err := s.app.Listener(listener); err != nil {
 		return fmt.Errorf("serve operator side: %w", err)
 	}
@@ -215,7 +227,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.site != nil && s.site.Close != nil {
 		s.site.Close()
 	}
-	if err := s.app.ShutdownWithContext(ctx); err != nil {
+	s.mu.Lock()
+	s.stopped = true
+	listener := s.listener
+	s.mu.Unlock()
+	err := s.app.ShutdownWithContext(ctx)
+	if listener != nil {
+		_ = listener.Close() // fasthttp has closed it, unless it hadn't begun
+	}
+	if err != nil {
 		return fmt.Errorf("shut operator side down: %w", err)
 	}
 	return nil

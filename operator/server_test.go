@@ -48,6 +48,17 @@ func listen(t *testing.T, server *operator.Server) string {
 	return "http://" + listener.Addr().String()
 }
 
+// A process that is told to stop while it starts doesn't wait for its own server.
+func TestAServerThatIsShutDownBeforeItServes(t *testing.T) {
+	server := operator.New(operator.Options{Log: slog.New(slog.DiscardHandler)})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, server.Shutdown(t.Context()))
+	require.NoError(t, server.Serve(listener))
+	_, err = listener.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
 func get(t *testing.T, url string) (*http.Response, string) {
 	t.Helper()
 	return do(t, http.MethodGet, url)

@@ -81,6 +81,7 @@ func serve(ctx context.Context, handler fasthttp.RequestHandler, out io.Writer) 
 	go func() {
 		<-ctx.Done()
 		_ = server.Shutdown()
+		_ = listener.Close() // fasthttp leaves it open if it hadn't begun
 	}()
 	fmt.Fprintln(out, "http://"+listener.Addr().String())
 	return server.Serve(listener)

@@ -63,6 +63,7 @@ func serve(t testing.TB, handler fasthttp.RequestHandler) string {
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {
 		require.NoError(t, server.Shutdown())
+		_ = l.Close() // fasthttp leaves it open if it hadn't begun
 		require.NoError(t, <-done)
 	})
 	return "http://" + l.Addr().String()

@@ -23,7 +23,10 @@ func serveSlowly(t *testing.T, work func(context.Context) (map[string]int, error
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	go func() { _ = app.Listener(listener) }()
-	t.Cleanup(func() { require.NoError(t, app.Shutdown()) })
+	t.Cleanup(func() {
+		require.NoError(t, app.Shutdown())
+		_ = listener.Close() // fasthttp leaves it open if it hadn't begun
+	})
 	return "http://" + listener.Addr().String()
 }
 

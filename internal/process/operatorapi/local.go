@@ -33,7 +33,6 @@ type Local struct {
 	Token  string
 
 	server   *operator.Server
-	listener net.Listener
 	store    *persistence.Store
 	temporal client.Client
 	closeAPI func()
@@ -98,7 +97,6 @@ func (m memory) Accept() (net.Conn, error) {
 
 func (l *Local) serve() {
 	m := memory{bufconn.Listen(64 << 10)}
-	l.listener = m
 	l.Client = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return m.DialContext(ctx) },
 	}}
@@ -115,7 +113,6 @@ func (l *Local) Close() {
 	ctx, cancel := context.WithDeadline(context.Background(), time.Now())
 	defer cancel()
 	_ = l.server.Shutdown(ctx)
-	_ = l.listener.Close() // it is closed already, unless the server hadn't begun
 	l.closeAPI()
 	l.temporal.Close()
 	l.store.Close()
