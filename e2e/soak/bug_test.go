@@ -32,8 +32,8 @@ var plantedBugs = []struct {
 		File: "persistence/writer/write.go",
 		Old:  "	w.Written = event.Written{}\n	conflict :=",
 		New: `	w.Written = event.Written{}
-	if w.found.decision != nil && w.found.decision.Outcome == event.OutcomeDiscarded {
-		w.found.decision = nil
+	if w.current.decision != nil && w.current.decision.Outcome == event.OutcomeDiscarded {
+		w.current.decision = nil
 	}
 	conflict :=`,
 	}}},
@@ -54,7 +54,7 @@ var plantedBugs = []struct {
 	}}},
 	{"an event's effect reported again when it runs again", []program.Edit{{
 		File: "persistence/writer/changes.go",
-		Old:  "w.imported != \"\" || w.found.status == event.StatusProcessed:",
+		Old:  "w.imported != \"\" || w.current.status == event.StatusProcessed:",
 		New:  "w.imported != \"\":",
 	}}},
 }

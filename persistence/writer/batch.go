@@ -68,12 +68,12 @@ func (s *Store) ProcessBatch(
 }
 
 // beginBatch opens a transaction that holds rows of the inbox.
-func (s *Store) beginBatch(ctx context.Context, p timeouts, hold func(*pgx.Batch)) (*writing, error) {
+func (s *Store) beginBatch(ctx context.Context, p timeouts, hold func(*pgx.Batch)) (*transaction, error) {
 	b := &pgx.Batch{}
 	queueSettings(b, p)
 	hold(b)
 	tx, err := s.db.Begin(ctx, b)
-	return &writing{
+	return &transaction{
 		Transaction: tx, entities: s.entities, subscriptions: s.subscriptions, foldFor: s.foldFor, pageSize: s.pageSize,
 	}, err
 }
@@ -86,7 +86,7 @@ const searchTime = time.Second
 // half starts a new transaction, so that no event waits for a lock that another one needs.
 //
 // A failure with a single event that has already left the batch is the database's, whatever it looks like.
-func (s *Store) processClaimed(ctx context.Context, t *writing, events []*batched, until time.Time) error {
+func (s *Store) processClaimed(ctx context.Context, t *transaction, events []*batched, until time.Time) error {
 	stays := slices.ContainsFunc(events, func(e *batched) bool { return e.Reason == nil })
 	err := t.processClaimed(ctx, events)
 	if slow := (*entities.SlowError)(nil); errors.As(err, &slow) {
@@ -179,7 +179,7 @@ func (s *Store) processAgain(ctx context.Context, events []*batched, until time.
 }
 
 // writesOf returns the writes of the events that are still in the batch.
-func writesOf(events []*batched) (ws []*write) {
+func writesOf(events []*batched) (ws []*eventWrite) {
 	for _, e := range events {
 		if e.Reason == nil {
 			ws = append(ws, e.write)
@@ -188,7 +188,7 @@ func writesOf(events []*batched) (ws []*write) {
 	return ws
 }
 
-func (t *writing) processClaimed(ctx context.Context, events []*batched) error {
+func (t *transaction) processClaimed(ctx context.Context, events []*batched) error {
 	t.events, t.locked = writesOf(events), map[event.EntityRef]*entities.Life{}
 	if len(t.events) > 0 {
 		b := &pgx.Batch{}

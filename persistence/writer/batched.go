@@ -22,7 +22,7 @@ type batched struct {
 	event.Batched
 
 	row   lanes.Row
-	write *write
+	write *eventWrite
 }
 
 // errKeyBlocked reports that the key has an open dead letter, or that its owner is not processed. The code that starts single

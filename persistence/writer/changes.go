@@ -11,7 +11,7 @@ import (
 
 // eventChanges returns the change events of the transaction: one when an event gets its row and one when it is finished, however
 // often it runs.
-func eventChanges(ws []*write) (told []feed.Change) {
+func eventChanges(ws []*eventWrite) (told []feed.Change) {
 	for _, w := range ws {
 		if action := w.changeAction(); action != "" {
 			told = append(told, feed.Change{
@@ -23,15 +23,15 @@ func eventChanges(ws []*write) (told []feed.Change) {
 }
 
 // changeAction returns "" if nothing is new.
-func (w *write) changeAction() feed.Action {
+func (w *eventWrite) changeAction() feed.Action {
 	switch {
-	case !w.owns() || w.isRebuild || w.imported != "" || w.found.status == event.StatusProcessed:
+	case !w.owns() || w.isRebuild || w.imported != "" || w.current.status == event.StatusProcessed:
 		return ""
 	case w.Outcome == event.OutcomeIgnored:
 		return feed.Ignored
 	case w.finishes():
 		return feed.Processed
-	case w.found.status == "":
+	case w.current.status == "":
 		return feed.Persisted
 	default:
 		return ""
@@ -42,7 +42,7 @@ func (w *write) changeAction() feed.Action {
 const maxNamed = 3
 
 // nameEntities records for each processed event what the transaction, with all its events, does to the event's entities.
-func (t *writing) nameEntities(folded []feed.Change) {
+func (t *transaction) nameEntities(folded []feed.Change) {
 	actions := map[event.EntityRef]feed.Action{}
 	for _, c := range folded {
 		actions[event.EntityRef{Provider: c.Provider, Kind: c.Kind, ExternalID: c.ID}] = c.Action
@@ -54,7 +54,7 @@ func (t *writing) nameEntities(folded []feed.Change) {
 	}
 }
 
-func (w *write) nameEntities(actions map[event.EntityRef]feed.Action) (named []string) {
+func (w *eventWrite) nameEntities(actions map[event.EntityRef]feed.Action) (named []string) {
 	seen := map[event.EntityRef]bool{}
 	for _, c := range w.changes {
 		ref := w.refOf(c.Change)

@@ -13,11 +13,11 @@ import (
 )
 
 // Claim claims the key of an event that no run will finish.
-type Claim struct{ writing }
+type Claim struct{ transaction }
 
 // NewClaim makes a claim of the key of r.
 func NewClaim(r event.Receipt) *Claim {
-	return &Claim{writing{events: []*write{{receipt: r, scope: event.RowOnly}}}}
+	return &Claim{transaction{events: []*eventWrite{{receipt: r, scope: event.RowOnly}}}}
 }
 
 // Queue locks the event and claims its key.
@@ -51,7 +51,7 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 	case w.Decision != nil:
 		return r, &event.DecisionError{Decision: *w.Decision}
 	case w.Conflict != nil && (w.Held != nil || r.ConflictsWith != ""): // held for an operator, it is never dropped
-		apart := NewClaim(r.WithConflictKey(w.found.owner))
+		apart := NewClaim(r.WithConflictKey(w.current.owner))
 		b := &pgx.Batch{}
 		apart.Queue(b)
 		if err := t.Send(ctx, b); err != nil {
@@ -69,11 +69,11 @@ func (c *Claim) Settle(ctx context.Context, t *postgres.Transaction) (event.Rece
 func (c *Claim) Owns() (owns bool, status event.Status, err error) {
 	w := c.events[0]
 	err = w.decide()
-	return err == nil && w.owns(), w.found.status, err
+	return err == nil && w.owns(), w.current.status, err
 }
 
 // refusalOf returns why nothing is kept of an event whose key another event owns.
-func refusalOf(ctx context.Context, t *postgres.Transaction, w *write) error {
+func refusalOf(ctx context.Context, t *postgres.Transaction, w *eventWrite) error {
 	if w.Conflict == nil {
 		var v *event.Decision
 		b := &pgx.Batch{}

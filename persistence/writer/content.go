@@ -56,15 +56,15 @@ ON CONFLICT DO NOTHING`
 
 // comparesContent reports whether the transaction decides if the event may repeat another one. An event with a row was accepted
 // before; an import, a rebuild and an edit are an operator's decision.
-func (w *write) comparesContent() bool {
+func (w *eventWrite) comparesContent() bool {
 	return w.scope != event.EntitiesOnly && w.imported == "" && !w.isRebuild &&
 		(w.receipt.Replaces == "" || w.receipt.ConflictsWith != "") &&
 		(w.receipt.Content != "" || w.receipt.ConflictsWith != "")
 }
 
 // queueContents locks and reads the contents of the events with a guessed key.
-func (t *writing) queueContents(b *pgx.Batch) {
-	ws := filter(t.events, (*write).comparesContent)
+func (t *transaction) queueContents(b *pgx.Batch) {
+	ws := filter(t.events, (*eventWrite).comparesContent)
 	if len(ws) == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ type content struct {
 	compared bool   // an earlier transaction compared the event
 }
 
-func (w *write) flood() int {
+func (w *eventWrite) flood() int {
 	if r := w.parsed.Repeats; r != nil {
 		return cmp.Or(r.Flood, event.DefaultFlood)
 	}
@@ -101,10 +101,10 @@ func (w *write) flood() int {
 }
 
 // compareContents compares the events of one transaction with each other, in the order in which they were received.
-func (t *writing) compareContents() {
+func (t *transaction) compareContents() {
 	type sameContent struct{ provider, content string }
-	seen := map[sameContent][]*write{}
-	for _, w := range slices.SortedFunc(slices.Values(filter(t.events, (*write).comparesContent)), func(a, b *write) int {
+	seen := map[sameContent][]*eventWrite{}
+	for _, w := range slices.SortedFunc(slices.Values(filter(t.events, (*eventWrite).comparesContent)), func(a, b *eventWrite) int {
 		return cmp.Or(a.receipt.ReceivedAt.Compare(b.receipt.ReceivedAt), cmp.Compare(a.receipt.ID, b.receipt.ID))
 	}) {
 		if w.receipt.Content == "" || !w.owns() {
@@ -122,8 +122,8 @@ func (t *writing) compareContents() {
 }
 
 // heldReason returns why only an operator may accept an event that owns its key; nil if it may be processed.
-func (w *write) heldReason() *event.Error {
-	if !w.comparesContent() || w.found.status != "" || w.content.accepted {
+func (w *eventWrite) heldReason() *event.Error {
+	if !w.comparesContent() || w.current.status != "" || w.content.accepted {
 		return nil
 	}
 	repeats := w.parsed.Repeats
@@ -149,7 +149,7 @@ func (w *write) heldReason() *event.Error {
 }
 
 // newlyHeldFor returns the ID of the event because of which this one is held; "" if there is none, or this one was held before.
-func (w *write) newlyHeldFor() string {
+func (w *eventWrite) newlyHeldFor() string {
 	if w.Held == nil || w.Held.Class != event.ClassInDoubt || w.content.compared {
 		return ""
 	}
@@ -165,15 +165,15 @@ func conflictWith(owner string) *event.Error {
 }
 
 // repeats returns the ID of the event with the same content that the new row refers to; "" if there is none.
-func (w *write) repeats() string {
-	if w.comparesContent() && w.receipt.Content != "" && w.found.status == "" {
+func (w *eventWrite) repeats() string {
+	if w.comparesContent() && w.receipt.Content != "" && w.current.status == "" {
 		return w.content.first
 	}
 	return ""
 }
 
 // queueContentRows stores the contents of the events that the transaction has stored or held.
-func (t *writing) queueContentRows(b *pgx.Batch) {
+func (t *transaction) queueContentRows(b *pgx.Batch) {
 	var receipts []event.Receipt
 	for _, w := range t.events {
 		if w.scope != event.EntitiesOnly && !w.isRebuild && (w.owns() || w.Held != nil) {

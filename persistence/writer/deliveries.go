@@ -15,7 +15,7 @@ const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid
 
 // route routes an event before its transaction locks anything: a filter may take a few milliseconds. The transaction routes
 // events that aren't routed by then, or whose subscriptions have changed since. The only error is ctx's.
-func (s *Store) route(ctx context.Context, w *write) (err error) {
+func (s *Store) route(ctx context.Context, w *eventWrite) (err error) {
 	switch {
 	case !w.folds() || outcomeOf(w.parsed) == event.OutcomeIgnored:
 	case w.scope == event.EntitiesOnly:
@@ -26,22 +26,22 @@ func (s *Store) route(ctx context.Context, w *write) (err error) {
 	return err
 }
 
-func (w *write) event(body []byte) subscriptions.Event {
+func (w *eventWrite) event(body []byte) subscriptions.Event {
 	return subscriptions.Event{Receipt: w.receipt, Type: w.parsed.Type, OccurredAt: w.parsed.OccurredAt, Body: body}
 }
 
 // createsDeliveries reports whether this transaction makes the event processed for the first time. Retries, resets, redeliveries,
 // imports, new parses of processed events, and recoveries that say so create no deliveries.
-func (w *write) createsDeliveries() bool {
+func (w *eventWrite) createsDeliveries() bool {
 	return w.owns() && w.finishes() && !w.isRebuild && w.imported == "" && !w.receipt.Undelivered &&
-		w.found.status != event.StatusProcessed && w.Outcome == event.OutcomeProcessed
+		w.current.status != event.StatusProcessed && w.Outcome == event.OutcomeProcessed
 }
 
 // route sets the subscriptions of events that create deliveries, as of the transaction's reads or later.
-func (t *writing) route(ctx context.Context) error {
+func (t *transaction) route(ctx context.Context) error {
 	t.matches = nil
-	creating := filter(t.events, (*write).createsDeliveries)
-	old := filter(creating, func(w *write) bool { return !w.routed.IsOf(t.head) })
+	creating := filter(t.events, (*eventWrite).createsDeliveries)
+	old := filter(creating, func(w *eventWrite) bool { return !w.routed.IsOf(t.head) })
 	if len(old) > 0 {
 		if err := t.routeAgain(ctx, old); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (t *writing) route(ctx context.Context) error {
 	return nil
 }
 
-func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
+func (t *transaction) routeAgain(ctx context.Context, ws []*eventWrite) error {
 	before := make([]subscriptions.Routed, len(ws))
 	for i, w := range ws {
 		before[i] = w.routed
@@ -80,7 +80,7 @@ func (t *writing) routeAgain(ctx context.Context, ws []*write) error {
 }
 
 // readBodies reads the bodies that routing needs and the transaction doesn't have.
-func (t *writing) readBodies(ctx context.Context, ws []*write) (map[string][]byte, error) {
+func (t *transaction) readBodies(ctx context.Context, ws []*eventWrite) (map[string][]byte, error) {
 	var ids []string
 	for _, w := range ws {
 		if w.scope == event.EntitiesOnly && t.subscriptions.Reads(w.event(nil)) {

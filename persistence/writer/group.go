@@ -35,7 +35,7 @@ type group struct {
 
 // member is an event that waits for its group.
 type member struct {
-	*write
+	*eventWrite
 
 	trace context.Context //nolint:containedctx // only its values, which say whose statements these are
 }
@@ -53,7 +53,7 @@ func newGroup(s *Store, waiters int) *group {
 
 // write writes an event in a group, and on its own if another transaction holds a lock that it needs. If ctx ends first, the
 // caller doesn't learn the outcome of a transaction that has started; its retry reads it from the rows.
-func (g *group) write(ctx context.Context, w *write) error {
+func (g *group) write(ctx context.Context, w *eventWrite) error {
 	err := g.together.Do(ctx, member{w, context.WithoutCancel(ctx)})
 	if !postgres.IsLockFailure(err) {
 		return err
@@ -64,7 +64,7 @@ func (g *group) write(ctx context.Context, w *write) error {
 		return err
 	}
 	defer func() { <-g.alone }()
-	return g.store.writeTogether(ctx, []*write{w}, alone, 0)
+	return g.store.writeTogether(ctx, []*eventWrite{w}, alone, 0)
 }
 
 // apart keeps events with the same ID or a common key in different groups.
@@ -97,7 +97,7 @@ func (g *group) writeMembers(ctx context.Context, members []*call) {
 	if len(members) == 0 {
 		return
 	}
-	ws := postgres.Column(members, func(m *call) *write { return m.Of.write })
+	ws := postgres.Column(members, func(m *call) *eventWrite { return m.Of.eventWrite })
 	err := g.writeSafely(ctx, ws)
 	var slow *entities.SlowError
 	if errors.As(err, &slow) {
@@ -131,7 +131,7 @@ func withoutSlow(members []*call, slow *entities.SlowError) (others []*call) {
 }
 
 // writeSafely recovers panics, since this goroutine has no other recovery. The panic value may contain part of a payload.
-func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
+func (g *group) writeSafely(ctx context.Context, ws []*eventWrite) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &event.Error{Class: event.ClassFailed, Code: "panic", Text: fmt.Sprintf("writing panicked with a %T", value)}
@@ -141,7 +141,7 @@ func (g *group) writeSafely(ctx context.Context, ws []*write) (err error) {
 }
 
 // free returns the members that aren't blocked. The others get their answer.
-func (g *group) free(ctx context.Context, ws []*write, members []*call, err error) (free []*call) {
+func (g *group) free(ctx context.Context, ws []*eventWrite, members []*call, err error) (free []*call) {
 	if !postgres.IsLockFailure(err) {
 		return members
 	}
@@ -151,7 +151,7 @@ func (g *group) free(ctx context.Context, ws []*write, members []*call, err erro
 		return nil
 	}
 	for _, m := range members {
-		if blocked[m.Of.write] {
+		if blocked[m.Of.eventWrite] {
 			m.Answer(err)
 		} else {
 			free = append(free, m)

@@ -23,7 +23,7 @@ const (
 )
 
 // identify gives the event the identity that its parse step has found.
-func (w *write) identify() {
+func (w *eventWrite) identify() {
 	if w.parsed.Identity == nil {
 		return
 	}
@@ -35,7 +35,7 @@ func (w *write) identify() {
 }
 
 // accepted returns the receipt of the ingress.
-func (w *write) accepted() event.Receipt {
+func (w *eventWrite) accepted() event.Receipt {
 	if w.former != nil {
 		return *w.former
 	}
@@ -43,15 +43,15 @@ func (w *write) accepted() event.Receipt {
 }
 
 // owned returns the receipt with the key that the row shows: the current definition's key, unless another event has it.
-func (w *write) owned() event.Receipt {
-	if w.former != nil && w.found.owner != w.receipt.ID {
+func (w *eventWrite) owned() event.Receipt {
+	if w.former != nil && w.current.owner != w.receipt.ID {
 		return *w.former
 	}
 	return w.receipt
 }
 
 // keys returns the keys that the event claims. A conflict that an operator accepts also owns the key of further deliveries.
-func (w *write) keys() (all []event.Receipt) {
+func (w *eventWrite) keys() (all []event.Receipt) {
 	all = []event.Receipt{w.receipt}
 	if w.former == nil {
 		return all
@@ -66,12 +66,12 @@ func (w *write) keys() (all []event.Receipt) {
 // key must be unique in a transaction.
 type key struct{ provider, key string }
 
-func (w *write) claims() []key {
+func (w *eventWrite) claims() []key {
 	return postgres.Column(w.keys(), func(r event.Receipt) key { return key{postgres.Clean(r.Provider), postgres.Clean(r.Key)} })
 }
 
 // keysOf returns the keys of events in the order in which all transactions claim keys.
-func keysOf(ws []*write) (all []event.Receipt) {
+func keysOf(ws []*eventWrite) (all []event.Receipt) {
 	for _, w := range ws {
 		all = append(all, w.keys()...)
 	}
@@ -81,34 +81,34 @@ func keysOf(ws []*write) (all []event.Receipt) {
 
 // ownsBoth is owns for an event with two keys. A processed event stays processed. An event that an operator may accept as a
 // conflict isn't a duplicate.
-func (w *write) ownsBoth() bool {
-	f := w.found
+func (w *eventWrite) ownsBoth() bool {
+	c := w.current
 	switch {
-	case f.status == event.StatusProcessed:
+	case c.status == event.StatusProcessed:
 		return true
 	case w.repeatsFormer() || w.repeatsApart():
 		return false
-	case f.owner == w.receipt.ID || w.replacesOwner():
+	case c.owner == w.receipt.ID || w.replacesOwner():
 		return true
-	case f.owner == "":
-		return f.status != ""
-	case w.receipt.BeforeWindowOf(*f.ownerReceived):
+	case c.owner == "":
+		return c.status != ""
+	case w.receipt.BeforeWindowOf(*c.ownerReceived):
 		return true
 	}
 	return w.receipt.ConflictsWith != "" &&
-		(w.receipt.Replaces != "" || w.receipt.ConflictWith(f.owner, f.ownerFingerprint) != nil)
+		(w.receipt.Replaces != "" || w.receipt.ConflictWith(c.owner, c.ownerFingerprint) != nil)
 }
 
 // repeatsFormer reports whether the event repeats the owner of its former key. One that was stored, or has a dead letter, has
 // been compared under that key before. Where the contents differ, the former definition may have given two events one key.
-func (w *write) repeatsFormer() bool {
-	f := w.formerFound
-	return w.former != nil && w.former.Replaces == "" && w.found.status == "" && !w.found.isDead && w.isAnother(f) &&
-		!w.former.BeforeWindowOf(*f.ownerReceived) && w.former.ConflictWith(f.owner, f.ownerFingerprint) == nil
+func (w *eventWrite) repeatsFormer() bool {
+	c := w.byFormerKey
+	return w.former != nil && w.former.Replaces == "" && w.current.status == "" && !w.current.isDead && w.isAnother(c) &&
+		!w.former.BeforeWindowOf(*c.ownerReceived) && w.former.ConflictWith(c.owner, c.ownerFingerprint) == nil
 }
 
 // formerKey returns the key under which other deliveries of the event were accepted.
-func (w *write) formerKey() string {
+func (w *eventWrite) formerKey() string {
 	if w.former.Replaces != "" {
 		return event.UnrevisedKey(w.former.Key)
 	}
@@ -116,12 +116,12 @@ func (w *write) formerKey() string {
 }
 
 // replacesOwner reports whether the event is an edit of the one that owns the key, or of an edit of it.
-func (w *write) replacesOwner() bool {
-	return w.receipt.Replaces != "" && (w.found.owner == w.receipt.Replaces || w.found.owner == w.formerFound.owner)
+func (w *eventWrite) replacesOwner() bool {
+	return w.receipt.Replaces != "" && (w.current.owner == w.receipt.Replaces || w.current.owner == w.byFormerKey.owner)
 }
 
 // keyApart returns the key that a delivery of the event has if it conflicts with the owner of its key.
-func (w *write) keyApart() string {
+func (w *eventWrite) keyApart() string {
 	if w.receipt.Fingerprint == "" {
 		return ""
 	}
@@ -129,22 +129,22 @@ func (w *write) keyApart() string {
 }
 
 // mayBeApart reports whether a redelivery of the event may have been kept as a conflict, since the key belonged to another one.
-func (w *write) mayBeApart() bool {
+func (w *eventWrite) mayBeApart() bool {
 	return w.former != nil || w.receipt.SplitFrom != "" && w.scope != event.EntitiesOnly
 }
 
 // repeatsApart reports whether a redelivery of the event was kept as a conflict: only one of the two is processed.
-func (w *write) repeatsApart() bool {
-	f := w.apart
-	return w.mayBeApart() && w.found.status != event.StatusProcessed && w.isAnother(f) &&
-		!w.receipt.BeforeWindowOf(*f.ownerReceived)
+func (w *eventWrite) repeatsApart() bool {
+	c := w.byKeyApart
+	return w.mayBeApart() && w.current.status != event.StatusProcessed && w.isAnother(c) &&
+		!w.receipt.BeforeWindowOf(*c.ownerReceived)
 }
 
-func (w *write) isAnother(f found) bool { return f.owner != "" && f.owner != w.receipt.ID }
+func (w *eventWrite) isAnother(c current) bool { return c.owner != "" && c.owner != w.receipt.ID }
 
 // isCorrectedConflict reports whether another event owns the key of the current definition, and this one isn't its redelivery. An
 // edited body is compared with no other, so it conflicts with each event that isn't decided.
-func (w *write) isCorrectedConflict(c *event.Conflict) bool {
+func (w *eventWrite) isCorrectedConflict(c *event.Conflict) bool {
 	if w.former == nil || w.imported != "" || w.receipt.ConflictsWith != "" || w.repeatsFormer() {
 		return false
 	}
@@ -152,10 +152,10 @@ func (w *write) isCorrectedConflict(c *event.Conflict) bool {
 }
 
 // decideRepeat sets the outcome of an event that repeats the owner of another key than its own.
-func (w *write) decideRepeat(f found) {
+func (w *eventWrite) decideRepeat(c current) {
 	w.Written = event.Written{
-		Outcome: event.OutcomeDuplicate, Owner: f.owner, OwnerStatus: f.ownerStatus,
-		OwnerWaits: f.ownerWaits || f.ownerStatus == event.StatusPersisted && f.ownerWorkflow == postgres.Clean(w.run.WorkflowID),
+		Outcome: event.OutcomeDuplicate, Owner: c.owner, OwnerStatus: c.ownerStatus,
+		OwnerWaits: c.ownerWaits || c.ownerStatus == event.StatusPersisted && c.ownerWorkflow == postgres.Clean(w.run.WorkflowID),
 	}
 }
 
@@ -168,13 +168,13 @@ func correctedConflict(owner string) *event.Error {
 }
 
 // isRedundant reports whether the event has a row and turned out to be a duplicate. Some of its pages may be written.
-func (w *write) isRedundant() bool {
-	return w.former != nil && w.imported == "" && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.found.status != ""
+func (w *eventWrite) isRedundant() bool {
+	return w.former != nil && w.imported == "" && w.Outcome == event.OutcomeDuplicate && w.Conflict == nil && w.current.status != ""
 }
 
 // undoRedundant undoes what redundant events did to entities. If an event folds in this transaction, its entities are locked and
 // its links are removed with the other links. If it doesn't, it is the only event of the transaction.
-func (t *writing) undoRedundant(ctx context.Context) error {
+func (t *transaction) undoRedundant(ctx context.Context) error {
 	for _, w := range t.events {
 		if !w.isRedundant() || w.folds() {
 			continue
@@ -187,7 +187,7 @@ func (t *writing) undoRedundant(ctx context.Context) error {
 }
 
 // queueIdentities settles the keys of events that were accepted under another definition, once the transaction has decided.
-func (t *writing) queueIdentities(b *pgx.Batch) {
+func (t *transaction) queueIdentities(b *pgx.Batch) {
 	var passed, dropped, own, free []event.Receipt
 	var owners, unfinished []string
 	pass := func(owner string, rs ...event.Receipt) {
@@ -195,13 +195,13 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 	}
 	for _, w := range t.events {
 		switch {
-		case w.duplicateOf != "" && w.found.claimed:
+		case w.duplicateOf != "" && w.current.claimed:
 			pass(w.duplicateOf, w.receipt)
 		case w.restoresCorrected():
 			free = append(free, w.receipt.IdentifiedAs(*w.parsed.Identity))
 		case w.receipt.SplitFrom != "" && w.former == nil && w.repeatsApart():
 			pass(w.Owner, w.keys()...)
-		case !w.isCorrected, w.imported != "" && w.found.status != "":
+		case !w.isCorrected, w.imported != "" && w.current.status != "":
 		case w.former == nil:
 			own = append(own, w.receipt)
 		case w.Outcome == event.OutcomeDuplicate && w.Conflict == nil:
@@ -226,11 +226,11 @@ func (t *writing) queueIdentities(b *pgx.Batch) {
 }
 
 // restoresCorrected reports whether an event is restored from an archive and has another key by the current definition.
-func (w *write) restoresCorrected() bool {
+func (w *eventWrite) restoresCorrected() bool {
 	return w.isStored && w.imported == operation.ImportEvent && w.parsed.Identity != nil && w.owns()
 }
 
 // isSameAsOwner reports whether the event surely has the content of the owner of its keys, so that these are that event's, too.
-func (w *write) isSameAsOwner() bool {
+func (w *eventWrite) isSameAsOwner() bool {
 	return !w.repeatsFormer() || w.former.KeyFrom != event.KeyFromEvent || w.former.Fingerprint != ""
 }

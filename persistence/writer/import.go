@@ -17,7 +17,7 @@ import (
 type Imported struct {
 	operation.ImportItem
 
-	write *write
+	write *eventWrite
 }
 
 // NewImported prepares everything that needs no database. For an event, p is its parse.
@@ -52,17 +52,17 @@ func NewImported(item operation.ImportItem, p event.Parsed) (b *Imported, err er
 }
 
 // newClaim makes a write that only claims the key.
-func newClaim(r event.Receipt) (*write, error) {
+func newClaim(r event.Receipt) (*eventWrite, error) {
 	var id pgtype.UUID
 	if id.Scan(r.ID) != nil || !id.Valid {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
 	}
 	r.ID = id.String()
-	return &write{receipt: r, scope: event.RowOnly}, nil
+	return &eventWrite{receipt: r, scope: event.RowOnly}, nil
 }
 
 // newSnapshot makes a write of an entity's earlier state, without an event.
-func newSnapshot(s operation.ImportSnapshot) (*write, error) {
+func newSnapshot(s operation.ImportSnapshot) (*eventWrite, error) {
 	c := event.Change{
 		Kind: s.Kind, ExternalID: s.ExternalID, Op: event.OpSnapshot, State: s.State, Version: s.Version,
 	}
@@ -94,45 +94,45 @@ func (b *Imported) IsNew() bool {
 // ownsImported reports whether there is anything to write. Records that were already imported, or received live, stay unchanged:
 // a key is claimed once; an event is written if it has no row yet, and its key is claimed with it or belongs to its own dead
 // letter. A snapshot of an entity for the same time may differ now, so it is always written.
-func (w *write) ownsImported() bool {
-	f := w.found
+func (w *eventWrite) ownsImported() bool {
+	c := w.current
 	switch {
-	case f.decision != nil, f.exists, w.repeatsFormer():
+	case c.decision != nil, c.exists, w.repeatsFormer():
 		return false
 	case w.imported == operation.ImportEntity:
 		return true
 	case w.imported == operation.ImportEvent:
-		return f.status == "" && (f.claimed || (f.isDead || w.isStored) && f.owner == w.receipt.ID || w.isBeforeOwner())
-	case w.imported == operation.ImportDeadLetter && f.status == "" && !f.isDead && w.isBeforeOwner():
+		return c.status == "" && (c.claimed || (c.isDead || w.isStored) && c.owner == w.receipt.ID || w.isBeforeOwner())
+	case w.imported == operation.ImportDeadLetter && c.status == "" && !c.isDead && w.isBeforeOwner():
 		return true
 	default:
-		isOwn := f.owner != "" && (f.owner == w.receipt.ID || f.owner == w.duplicateOf)
-		return f.status == "" && (f.claimed || w.isStored && !f.isDead && isOwn)
+		isOwn := c.owner != "" && (c.owner == w.receipt.ID || c.owner == w.duplicateOf)
+		return c.status == "" && (c.claimed || w.isStored && !c.isDead && isOwn)
 	}
 }
 
 // isBeforeOwner reports whether the key now belongs to another event, received at least a dedupe window after this one.
-func (w *write) isBeforeOwner() bool {
-	f := w.found
-	return f.owner != w.receipt.ID && f.ownerReceived != nil && w.receipt.BeforeWindowOf(*f.ownerReceived)
+func (w *eventWrite) isBeforeOwner() bool {
+	c := w.current
+	return c.owner != w.receipt.ID && c.ownerReceived != nil && w.receipt.BeforeWindowOf(*c.ownerReceived)
 }
 
-func (w *write) hasRow() bool { return w.imported == "" || w.imported == operation.ImportEvent }
+func (w *eventWrite) hasRow() bool { return w.imported == "" || w.imported == operation.ImportEvent }
 
 // queueImportedClaims records which keys are claimed, and which events already exist.
-func queueImportedClaims(b *pgx.Batch, ws []*write) {
-	byID := make(map[string]*write, len(ws))
+func queueImportedClaims(b *pgx.Batch, ws []*eventWrite) {
+	byID := make(map[string]*eventWrite, len(ws))
 	var former []event.Receipt
 	for _, w := range ws {
-		w.found.claimed, w.found.exists = false, false // from an earlier attempt
+		w.current.claimed, w.current.exists = false, false // from an earlier attempt
 		byID[w.receipt.ID] = w
 		if w.former != nil {
 			former = append(former, *w.former)
 		}
 	}
-	receipts := postgres.Column(ws, func(w *write) event.Receipt { return w.receipt })
+	receipts := postgres.Column(ws, func(w *eventWrite) event.Receipt { return w.receipt })
 	keys.QueueImported(b, receipts, func(eventID string, exists bool) {
-		byID[eventID].found.claimed, byID[eventID].found.exists = !exists, exists
+		byID[eventID].current.claimed, byID[eventID].current.exists = !exists, exists
 	})
 	keys.Sort(former)
 	keys.QueueFree(b, former)
@@ -144,9 +144,9 @@ func queueImportedClaims(b *pgx.Batch, ws []*write) {
 func (s *Store) Import(
 	ctx context.Context, tx *postgres.Transaction, all []*Imported, isTrial bool, last func(*pgx.Batch),
 ) error {
-	t := &writing{
+	t := &transaction{
 		Transaction: tx, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, isTrial: isTrial,
-		events: make([]*write, len(all)),
+		events: make([]*eventWrite, len(all)),
 	}
 	for i, b := range all {
 		t.events[i] = b.write

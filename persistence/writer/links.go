@@ -23,7 +23,7 @@ SELECT event_id, provider, kind, external_id, position, op, change::jsonb, versi
 )
 
 // queueLinks replaces the links of events whose links have changed.
-func (t *writing) queueLinks(b *pgx.Batch) {
+func (t *transaction) queueLinks(b *pgx.Batch) {
 	var gone, ids, providers, kinds, externalIDs, ops, states []string
 	var positions []int32
 	var versions []*int64
@@ -55,7 +55,7 @@ func (t *writing) queueLinks(b *pgx.Batch) {
 }
 
 // touches returns the touches of all events that change their links.
-func (t *writing) touches() entities.Touches {
+func (t *transaction) touches() entities.Touches {
 	all := entities.Touches{}
 	for _, w := range t.events {
 		if !w.relinks() {
@@ -63,7 +63,7 @@ func (t *writing) touches() entities.Touches {
 		}
 		for _, l := range w.page.gone {
 			of := all.Of(w.refOf(l.Change))
-			of.Gone, of.IsPurged = append(of.Gone, l), w.found.status == ""
+			of.Gone, of.IsPurged = append(of.Gone, l), w.current.status == ""
 		}
 		for _, c := range w.page.come {
 			of := all.Of(w.refOf(c.Change))
@@ -80,7 +80,7 @@ func (t *writing) touches() entities.Touches {
 }
 
 // countWithoutEffect counts the changes of an event that precede the base of their entity.
-func (t *writing) countWithoutEffect(w *write) (n int) {
+func (t *transaction) countWithoutEffect(w *eventWrite) (n int) {
 	if !w.relinks() {
 		return 0
 	}

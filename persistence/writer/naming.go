@@ -31,7 +31,7 @@ type naming struct {
 }
 
 // queueNaming starts the naming. If no event has names it does nothing, and queues no statement.
-func (t *writing) queueNaming(b *pgx.Batch) {
+func (t *transaction) queueNaming(b *pgx.Batch) {
 	mentioned := namesOf(t.events)
 	if t.naming = nil; len(mentioned) == 0 {
 		return
@@ -44,7 +44,7 @@ func (t *writing) queueNaming(b *pgx.Batch) {
 }
 
 // namesOf returns all names of the events, in lock order.
-func namesOf(ws []*write) []event.EntityRef {
+func namesOf(ws []*eventWrite) []event.EntityRef {
 	mentioned := map[event.EntityRef]bool{}
 	for _, w := range ws {
 		for _, c := range w.changes {
@@ -57,7 +57,7 @@ func namesOf(ws []*write) []event.EntityRef {
 }
 
 // settleLinks resolves names, and chooses what the transaction writes of each event, once it is known which of the events go on.
-func (t *writing) settleLinks(ctx context.Context) error {
+func (t *transaction) settleLinks(ctx context.Context) error {
 	if t.naming != nil {
 		if err := t.name(ctx); err != nil {
 			return err
@@ -85,13 +85,13 @@ var errMoved = &event.Error{
 }
 
 // name gives the changes of events the IDs that their names stand for, and locks the entities that they touch.
-func (t *writing) name(ctx context.Context) error {
+func (t *transaction) name(ctx context.Context) error {
 	for root := range t.naming.Known() {
 		if !t.naming.locked[root] {
 			return errMoved
 		}
 	}
-	joinNames(t.naming.Identities, filter(t.events, func(w *write) bool { return w.owns() && w.folds() }))
+	joinNames(t.naming.Identities, filter(t.events, func(w *eventWrite) bool { return w.owns() && w.folds() }))
 	rename(t.naming.Identities, t.events)
 	if t.isPaged() {
 		return nil
@@ -102,7 +102,7 @@ func (t *writing) name(ctx context.Context) error {
 }
 
 // joinNames joins the names that events give for one entity.
-func joinNames(known *names.Identities, ws []*write) {
+func joinNames(known *names.Identities, ws []*eventWrite) {
 	for _, w := range ws {
 		for _, c := range w.changes {
 			if len(c.Change.Names) > 0 {
@@ -113,7 +113,7 @@ func joinNames(known *names.Identities, ws []*write) {
 }
 
 // rename gives the changes of events the IDs that their names stand for.
-func rename(known *names.Identities, ws []*write) {
+func rename(known *names.Identities, ws []*eventWrite) {
 	for _, w := range ws {
 		for n := range w.changes {
 			if c := &w.changes[n].Change; len(c.Names) > 0 {
@@ -125,7 +125,7 @@ func rename(known *names.Identities, ws []*write) {
 }
 
 // merge merges entities that events created under an alias, before the better name was known.
-func (t *writing) merge(ctx context.Context) error {
+func (t *transaction) merge(ctx context.Context) error {
 	var from []*entities.Life
 	for _, name := range t.naming.aliases() {
 		if l := t.locked[name]; l != nil && !l.IsCollapsed() { // links can't rebuild a base, so such an entity keeps its row
@@ -168,7 +168,7 @@ SELECT DISTINCT ON (provider, kind, external_id) provider, kind, external_id, ve
  WHERE l.provider = t.provider AND l.kind = t.kind AND l.external_id = t.external_id`
 )
 
-func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
+func (t *transaction) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	var refs []event.EntityRef
 	for _, l := range from {
 		refs = append(refs, l.EntityRef)
@@ -189,8 +189,8 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 	b.Queue(moveMentions, columns[:4]...)
 	t.entities.QueueRemoval(b, refs)
 	for _, w := range t.events { // the links of the events have moved
-		for i := range w.found.links {
-			if c := &w.found.links[i].Change; slices.Contains(refs, w.refOf(*c)) {
+		for i := range w.current.links {
+			if c := &w.current.links[i].Change; slices.Contains(refs, w.refOf(*c)) {
 				c.ExternalID = t.naming.Root(w.refOf(*c)).ExternalID
 			}
 		}
@@ -199,10 +199,10 @@ func (t *writing) queueMerge(b *pgx.Batch, from []*entities.Life) {
 
 // checkLinks reports whether the links that were read are still the same now that their entities are locked: a merge may
 // have removed the entities. A linked entity has a row, so this rarely needs a query.
-func (t *writing) checkLinks(ctx context.Context) error {
+func (t *transaction) checkLinks(ctx context.Context) error {
 	var ids []string
 	for _, w := range t.events {
-		held := w.found.links
+		held := w.current.links
 		if w.page.places != nil {
 			held = w.page.gone
 		}
@@ -223,7 +223,7 @@ func (t *writing) checkLinks(ctx context.Context) error {
 	}
 	for _, w := range t.events {
 		if there := now[w.receipt.ID]; slices.Contains(ids, w.receipt.ID) &&
-			!slices.EqualFunc(w.found.links, there, func(l event.OrderedChange, id string) bool { return l.Change.ExternalID == id }) {
+			!slices.EqualFunc(w.current.links, there, func(l event.OrderedChange, id string) bool { return l.Change.ExternalID == id }) {
 			return errMoved
 		}
 	}

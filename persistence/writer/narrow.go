@@ -65,7 +65,7 @@ var errTableLocked = &event.Error{
 }
 
 // blocked returns the events that touch an entity locked by another transaction.
-func (s *Store) blocked(ctx context.Context, ws []*write) (map[*write]bool, error) {
+func (s *Store) blocked(ctx context.Context, ws []*eventWrite) (map[*eventWrite]bool, error) {
 	held := map[event.EntityRef]bool{}
 	b := &pgx.Batch{}
 	queueSettings(b, groupTimeouts)
@@ -81,10 +81,10 @@ func (s *Store) blocked(ctx context.Context, ws []*write) (map[*write]bool, erro
 	if err := s.findLockedNames(ctx, namesOf(ws), held); err != nil {
 		return nil, err
 	}
-	blocked := map[*write]bool{}
+	blocked := map[*eventWrite]bool{}
 	for _, w := range ws {
 		blocked[w] = slices.ContainsFunc(w.changes, func(c event.OrderedChange) bool { return held[w.refOf(c.Change)] }) ||
-			slices.ContainsFunc(namesOf([]*write{w}), func(name event.EntityRef) bool { return held[name] })
+			slices.ContainsFunc(namesOf([]*eventWrite{w}), func(name event.EntityRef) bool { return held[name] })
 	}
 	return blocked, nil
 }

@@ -40,13 +40,13 @@ func (p page) place(i int) int32 {
 }
 
 // isPaged reports whether one of the events is known to need several transactions before its links have been read.
-func (t *writing) isPaged() bool {
-	return len(filter(t.events, func(w *write) bool { return t.pageSize > 0 && w.folds() && len(w.changes) > t.pageSize })) > 0
+func (t *transaction) isPaged() bool {
+	return len(filter(t.events, func(w *eventWrite) bool { return t.pageSize > 0 && w.folds() && len(w.changes) > t.pageSize })) > 0
 }
 
 // choosePages decides what the transaction writes of each event. It may do so twice: once it has merged entities, their links
 // may no longer differ.
-func (t *writing) choosePages() error {
+func (t *transaction) choosePages() error {
 	for _, w := range t.events {
 		if w.choosePage(t.pageSize); !w.page.hasNext {
 			continue
@@ -58,20 +58,20 @@ func (t *writing) choosePages() error {
 	return nil
 }
 
-func (w *write) choosePage(size int) {
+func (w *eventWrite) choosePage(size int) {
 	switch {
 	case w.isRedundant():
-		w.page = page{gone: w.found.links}
+		w.page = page{gone: w.current.links}
 	case !w.folds() || !w.owns():
-	case size > 0 && max(len(w.changes), len(w.found.links)) > size:
+	case size > 0 && max(len(w.changes), len(w.current.links)) > size:
 		w.choosePositions(size)
-	case !sameLinks(w.found.links, w.changes):
-		w.page = page{come: w.changes, gone: w.found.links}
+	case !sameLinks(w.current.links, w.changes):
+		w.page = page{come: w.changes, gone: w.current.links}
 	}
 }
 
 // choosePositions chooses the first positions that differ, out of those that were chosen before, if any.
-func (w *write) choosePositions(size int) {
+func (w *eventWrite) choosePositions(size int) {
 	chosen := w.page.places
 	p := page{places: []int32{}, hasNext: chosen != nil && w.page.hasNext, upTo: w.page.upTo}
 	isCandidate := map[int32]bool{}
@@ -79,8 +79,8 @@ func (w *write) choosePositions(size int) {
 		isCandidate[position] = true
 	}
 	at, last := map[int32]event.OrderedChange{}, int32(len(w.changes))
-	for i, l := range w.found.links {
-		at[w.found.places[i]], last = l, max(last, w.found.places[i])
+	for i, l := range w.current.links {
+		at[w.current.places[i]], last = l, max(last, w.current.places[i])
 	}
 	for position := w.after + 1; position <= last; position++ {
 		l, isLinked := at[position]
@@ -105,7 +105,7 @@ func (w *write) choosePositions(size int) {
 }
 
 // lockPages chooses the pages, and locks their entities.
-func (t *writing) lockPages(ctx context.Context) error {
+func (t *transaction) lockPages(ctx context.Context) error {
 	if err := t.choosePages(); err != nil {
 		return err
 	}

@@ -48,22 +48,22 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, posi
 )
 
 // queueReads locks the events, claims their keys, and reads everything that the transaction needs.
-func (t *writing) queueReads(b *pgx.Batch) {
-	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *write) int {
+func (t *transaction) queueReads(b *pgx.Batch) {
+	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *eventWrite) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
-	b.Queue(postgres.EventLocks, postgres.Column(byKey, (*write).id))
-	t.queueClaims(b, filter(byKey, func(w *write) bool { return w.scope != event.EntitiesOnly }))
+	b.Queue(postgres.EventLocks, postgres.Column(byKey, (*eventWrite).id))
+	t.queueClaims(b, filter(byKey, func(w *eventWrite) bool { return w.scope != event.EntitiesOnly }))
 	t.queueContents(b)
-	t.queueFound(b, byKey, func(w *write) string { return w.receipt.Key }, func(w *write, f found) {
-		f.claimed, f.exists = w.found.claimed, w.found.exists
-		w.found = f
+	t.queueCurrent(b, byKey, func(w *eventWrite) string { return w.receipt.Key }, func(w *eventWrite, c current) {
+		c.claimed, c.exists = w.current.claimed, w.current.exists
+		w.current = c
 	})
-	if corrected := filter(byKey, func(w *write) bool { return w.former != nil }); len(corrected) > 0 {
-		t.queueFound(b, corrected, (*write).formerKey, func(w *write, f found) { w.formerFound = f })
+	if corrected := filter(byKey, func(w *eventWrite) bool { return w.former != nil }); len(corrected) > 0 {
+		t.queueCurrent(b, corrected, (*eventWrite).formerKey, func(w *eventWrite, c current) { w.byFormerKey = c })
 	}
-	if apart := filter(byKey, (*write).mayBeApart); len(apart) > 0 {
-		t.queueFound(b, apart, (*write).keyApart, func(w *write, f found) { w.apart = f })
+	if apart := filter(byKey, (*eventWrite).mayBeApart); len(apart) > 0 {
+		t.queueCurrent(b, apart, (*eventWrite).keyApart, func(w *eventWrite, c current) { w.byKeyApart = c })
 	}
 	t.queueNaming(b)
 	switch {
@@ -74,39 +74,41 @@ func (t *writing) queueReads(b *pgx.Batch) {
 	}
 }
 
-// queueFound reads the events, and the owner of one key of each.
-func (t *writing) queueFound(b *pgx.Batch, ws []*write, keyOf func(*write) string, take func(*write, found)) {
+// queueCurrent reads the events, and the owner of one key of each.
+func (t *transaction) queueCurrent(
+	b *pgx.Batch, ws []*eventWrite, keyOf func(*eventWrite) string, take func(*eventWrite, current),
+) {
 	var n int
-	var f found
+	var c current
 	var v event.Decision
-	keys := postgres.Column(ws, func(w *write) string { return postgres.Clean(keyOf(w)) })
-	ids, providers := postgres.Column(ws, (*write).id), postgres.Column(ws, (*write).provider)
+	keys := postgres.Column(ws, func(w *eventWrite) string { return postgres.Clean(keyOf(w)) })
+	ids, providers := postgres.Column(ws, (*eventWrite).id), postgres.Column(ws, (*eventWrite).provider)
 	b.Queue(selectEvents, ids, providers, keys).Query(postgres.ForEach([]any{
-		&n, &f.status, &f.isDead, &f.owner, &f.ownerFingerprint, &f.ownerReceived, &f.ownerStatus,
-		&f.ownerWorkflow, &f.ownerWaits,
+		&n, &c.status, &c.isDead, &c.owner, &c.ownerFingerprint, &c.ownerReceived, &c.ownerStatus,
+		&c.ownerWorkflow, &c.ownerWaits,
 		&v.Outcome, postgres.TimeOrZero(&v.At), &v.By, &v.Reason, &v.ReplacedBy, &t.head, &t.clock,
 	}, func() {
-		w, one := ws[n-1], f
+		w, one := ws[n-1], c
 		if v.Outcome != "" {
 			passed := v
 			passed.EventID = w.receipt.ID
 			one.decision = &passed
 		}
 		take(w, one)
-		f.ownerReceived = nil
+		c.ownerReceived = nil
 	}))
 }
 
 // queueEntityReads reads the links of the events that fold, and locks their entities. Events that only store their row don't wait
 // for entities or their tables.
-func (t *writing) queueEntityReads(b *pgx.Batch) {
+func (t *transaction) queueEntityReads(b *pgx.Batch) {
 	if t.queueLinkReads(b) {
 		queueEntityLocks(b, t.events, t.locked, t.naming)
 	}
 }
 
 // queueEntityLocks locks the entities of the events that fold.
-func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entities.Life, n *naming) {
+func queueEntityLocks(b *pgx.Batch, ws []*eventWrite, into map[event.EntityRef]*entities.Life, n *naming) {
 	var events []string
 	for _, w := range ws {
 		if w.folds() {
@@ -123,7 +125,7 @@ func queueEntityLocks(b *pgx.Batch, ws []*write, into map[event.EntityRef]*entit
 	entities.QueueLocks(b, needs, events, into)
 }
 
-func needsOf(ws []*write) (n entities.Needs) {
+func needsOf(ws []*eventWrite) (n entities.Needs) {
 	for _, w := range ws {
 		for _, c := range w.changes {
 			n.Add(w.refOf(c.Change), c.Change)
@@ -133,10 +135,10 @@ func needsOf(ws []*write) (n entities.Needs) {
 }
 
 // queueLinkReads reads the links of the events that fold; it returns false if there are none.
-func (t *writing) queueLinkReads(b *pgx.Batch) bool {
+func (t *transaction) queueLinkReads(b *pgx.Batch) bool {
 	var ids []string
-	byID := make(map[string]*write, len(t.events))
-	for _, w := range filter(t.events, (*write).folds) {
+	byID := make(map[string]*eventWrite, len(t.events))
+	for _, w := range filter(t.events, (*eventWrite).folds) {
 		ids = append(ids, w.receipt.ID)
 		byID[w.receipt.ID] = w
 	}
@@ -145,7 +147,7 @@ func (t *writing) queueLinkReads(b *pgx.Batch) bool {
 	}
 	QueueLinks(b, ids, func(l event.OrderedChange, position int32) {
 		w := byID[l.Order.EventID]
-		w.found.links, w.found.places = append(w.found.links, l), append(w.found.places, position)
+		w.current.links, w.current.places = append(w.current.links, l), append(w.current.places, position)
 	})
 	return true
 }
@@ -166,11 +168,11 @@ func QueueLinks(b *pgx.Batch, eventIDs []string, take func(l event.OrderedChange
 }
 
 // queueClaims claims the keys of events: either all or none are imported.
-func (t *writing) queueClaims(b *pgx.Batch, ws []*write) {
+func (t *transaction) queueClaims(b *pgx.Batch, ws []*eventWrite) {
 	switch {
 	case len(ws) == 0:
 	case ws[0].imported == "":
-		keys.QueueEarlier(b, postgres.Column(ws, func(w *write) event.Receipt { return w.receipt }))
+		keys.QueueEarlier(b, postgres.Column(ws, func(w *eventWrite) event.Receipt { return w.receipt }))
 		keys.QueueClaims(b, keysOf(ws)...)
 	default:
 		queueImportedClaims(b, ws)

@@ -16,7 +16,7 @@ import (
 
 // Reparsed is a processed event, parsed with today's definition, on its way through the writer.
 type Reparsed struct {
-	write     *write
+	write     *eventWrite
 	addsNames bool
 }
 
@@ -31,8 +31,8 @@ func NewReparsed(r event.Receipt, p event.Parsed) (*Reparsed, error) {
 	return &Reparsed{write: w}, nil
 }
 
-func writesOfReparsed(all []*Reparsed) []*write {
-	return postgres.Column(all, func(r *Reparsed) *write { return r.write })
+func writesOfReparsed(all []*Reparsed) []*eventWrite {
+	return postgres.Column(all, func(r *Reparsed) *eventWrite { return r.write })
 }
 
 // ResolveNames gives the changes of events the IDs that their names stand for, according to the table and the events, without
@@ -56,7 +56,7 @@ func ResolveNames(ctx context.Context, send func(context.Context, *pgx.Batch) er
 		learned[name] = true
 	}
 	for _, r := range all {
-		r.addsNames = slices.ContainsFunc(namesOf([]*write{r.write}), func(name event.EntityRef) bool { return learned[name] })
+		r.addsNames = slices.ContainsFunc(namesOf([]*eventWrite{r.write}), func(name event.EntityRef) bool { return learned[name] })
 	}
 	return nil
 }
@@ -132,13 +132,13 @@ func (r *Reparsed) Rewritten() (refs []event.EntityRef, ok bool) {
 	if !r.write.owns() {
 		return nil, false
 	}
-	return r.Differing(r.write.found.links), true
+	return r.Differing(r.write.current.links), true
 }
 
 // Rewrite writes events as parsed today, in a transaction that has begun, and commits it together with what last queues. By then
 // the caller can ask which events were rewritten.
 func (s *Store) Rewrite(ctx context.Context, tx *postgres.Transaction, all []*Reparsed, last func(*pgx.Batch)) error {
-	t := &writing{
+	t := &transaction{
 		Transaction: tx, events: writesOfReparsed(all), locked: map[event.EntityRef]*entities.Life{}, entities: s.entities,
 	}
 	b := &pgx.Batch{}

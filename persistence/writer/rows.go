@@ -107,27 +107,29 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 
 // queueRows writes the rows of events, and resolves the dead letters of events that are rescued, or that need no rescue since
 // another event owns their key.
-func (t *writing) queueRows(b *pgx.Batch) {
+func (t *transaction) queueRows(b *pgx.Batch) {
 	ws := t.events
-	if fresh := filter(ws, func(w *write) bool { return w.owns() && w.found.status == "" && w.hasRow() }); len(fresh) > 0 {
+	if fresh := filter(ws, func(w *eventWrite) bool { return w.owns() && w.current.status == "" && w.hasRow() }); len(fresh) > 0 {
 		b.Queue(insertEvents, columnsOfRows(fresh)...)
 	}
-	again := filter(ws, func(w *write) bool { return w.owns() && w.found.status != "" })
-	stored := filter(again, func(w *write) bool { return w.scope != event.EntitiesOnly && w.found.status != event.StatusProcessed })
+	again := filter(ws, func(w *eventWrite) bool { return w.owns() && w.current.status != "" })
+	stored := filter(again, func(w *eventWrite) bool {
+		return w.scope != event.EntitiesOnly && w.current.status != event.StatusProcessed
+	})
 	if len(stored) > 0 {
 		b.Queue(overwriteEvents, columnsOfRows(stored)...)
 	}
-	if done := filter(again, (*write).finishes); len(done) > 0 {
+	if done := filter(again, (*eventWrite).finishes); len(done) > 0 {
 		b.Queue(finishEvents, columnsOfDone(done)...)
 	}
-	rescued := filter(ws, (*write).resolvesDeadLetter)
+	rescued := filter(ws, (*eventWrite).resolvesDeadLetter)
 	if len(rescued) > 0 {
-		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*write).id), postgres.Column(rescued, (*write).runID),
-			postgres.Column(rescued, func(w *write) string { return w.Owner }))
+		b.Queue(resolveDeadLetters, postgres.Column(rescued, (*eventWrite).id), postgres.Column(rescued, (*eventWrite).runID),
+			postgres.Column(rescued, func(w *eventWrite) string { return w.Owner }))
 	}
 	// A dead letter, or a run of another event, will copy a large body from the inbox.
-	gone := filter(ws, func(w *write) bool { return !w.isLarge() || w.Held == nil && !w.OwnerWaits })
-	lanes.QueueRemovalOfCopies(b, postgres.Column(gone, (*write).accepted)...)
+	gone := filter(ws, func(w *eventWrite) bool { return !w.isLarge() || w.Held == nil && !w.OwnerWaits })
+	lanes.QueueRemovalOfCopies(b, postgres.Column(gone, (*eventWrite).accepted)...)
 	t.queueContentRows(b)
 	queueRedeliveries(b, ws)
 	for _, w := range ws {
@@ -138,20 +140,20 @@ func (t *writing) queueRows(b *pgx.Batch) {
 }
 
 // queueRedeliveries keeps the IDs of events that repeat the owner of their key. Conflicts have a list of their own.
-func queueRedeliveries(b *pgx.Batch, ws []*write) {
-	repeated := filter(ws, (*write).isRedelivery)
-	duplicates.QueueRedeliveries(b, postgres.Column(repeated, (*write).id),
-		postgres.Column(repeated, func(w *write) string { return w.Owner }))
+func queueRedeliveries(b *pgx.Batch, ws []*eventWrite) {
+	repeated := filter(ws, (*eventWrite).isRedelivery)
+	duplicates.QueueRedeliveries(b, postgres.Column(repeated, (*eventWrite).id),
+		postgres.Column(repeated, func(w *eventWrite) string { return w.Owner }))
 }
 
-func (w *write) isRedelivery() bool {
+func (w *eventWrite) isRedelivery() bool {
 	return w.Outcome == event.OutcomeDuplicate && w.imported == "" && w.Conflict == nil && w.Owner != "" && w.Owner != w.receipt.ID
 }
 
 // resolvesDeadLetter reports whether the event's open dead letter is resolved.
-func (w *write) resolvesDeadLetter() bool {
+func (w *eventWrite) resolvesDeadLetter() bool {
 	switch {
-	case !w.found.isDead || w.Held != nil || w.isRebuild || w.isStored && w.imported == operation.ImportDeadLetter:
+	case !w.current.isDead || w.Held != nil || w.isRebuild || w.isStored && w.imported == operation.ImportDeadLetter:
 		return false
 	case w.imported != "":
 		return w.owns()
@@ -160,39 +162,39 @@ func (w *write) resolvesDeadLetter() bool {
 	}
 }
 
-func columnsOfRows(ws []*write) []any {
+func columnsOfRows(ws []*eventWrite) []any {
 	receipt := func(of func(*event.Receipt) string) []string {
-		return postgres.Column(ws, func(w *write) string { return postgres.Clean(of(&w.receipt)) })
+		return postgres.Column(ws, func(w *eventWrite) string { return postgres.Clean(of(&w.receipt)) })
 	}
 	return []any{
-		postgres.Column(ws, (*write).id),
-		postgres.Column(ws, (*write).provider),
+		postgres.Column(ws, (*eventWrite).id),
+		postgres.Column(ws, (*eventWrite).provider),
 		receipt(func(r *event.Receipt) string { return r.Source }),
-		postgres.Column(ws, func(w *write) string { return postgres.Clean(w.owned().Key) }),
-		postgres.Column(ws, func(w *write) string { return postgres.Clean(string(w.owned().KeyFrom)) }),
-		postgres.Column(ws, (*write).eventType),
-		postgres.Column(ws, func(w *write) string { return string(w.status()) }),
-		postgres.Column(ws, func(w *write) string { return string(w.outcome()) }),
-		postgres.Column(ws, func(w *write) []byte { return w.storedBody() }),
-		postgres.Column(ws, func(w *write) string { return w.row.headers }),
-		postgres.Column(ws, func(w *write) string { return w.row.receipt }),
-		postgres.Column(ws, func(w *write) *string { return textOrNull(w.row.payload) }),
-		postgres.Column(ws, func(w *write) string { return w.row.note }),
-		postgres.Column(ws, func(w *write) time.Time { return w.parsed.OccurredAt }),
-		postgres.Column(ws, func(w *write) bool { return w.parsed.OccurredAtMissing }),
-		postgres.Column(ws, func(w *write) time.Time { return w.receipt.ReceivedAt }),
-		postgres.Column(ws, (*write).workflowID),
-		postgres.Column(ws, (*write).runID),
+		postgres.Column(ws, func(w *eventWrite) string { return postgres.Clean(w.owned().Key) }),
+		postgres.Column(ws, func(w *eventWrite) string { return postgres.Clean(string(w.owned().KeyFrom)) }),
+		postgres.Column(ws, (*eventWrite).eventType),
+		postgres.Column(ws, func(w *eventWrite) string { return string(w.status()) }),
+		postgres.Column(ws, func(w *eventWrite) string { return string(w.outcome()) }),
+		postgres.Column(ws, func(w *eventWrite) []byte { return w.storedBody() }),
+		postgres.Column(ws, func(w *eventWrite) string { return w.row.headers }),
+		postgres.Column(ws, func(w *eventWrite) string { return w.row.receipt }),
+		postgres.Column(ws, func(w *eventWrite) *string { return textOrNull(w.row.payload) }),
+		postgres.Column(ws, func(w *eventWrite) string { return w.row.note }),
+		postgres.Column(ws, func(w *eventWrite) time.Time { return w.parsed.OccurredAt }),
+		postgres.Column(ws, func(w *eventWrite) bool { return w.parsed.OccurredAtMissing }),
+		postgres.Column(ws, func(w *eventWrite) time.Time { return w.receipt.ReceivedAt }),
+		postgres.Column(ws, (*eventWrite).workflowID),
+		postgres.Column(ws, (*eventWrite).runID),
 		receipt(func(r *event.Receipt) string { return r.RequestID }),
 		receipt(func(r *event.Receipt) string { return r.CorrelationID }),
-		postgres.Column(ws, func(w *write) string { return w.PossibleDuplicateOf }),
-		postgres.Column(ws, (*write).largeRow),
-		postgres.Column(ws, (*write).omitted),
+		postgres.Column(ws, func(w *eventWrite) string { return w.PossibleDuplicateOf }),
+		postgres.Column(ws, (*eventWrite).largeRow),
+		postgres.Column(ws, (*eventWrite).omitted),
 	}
 }
 
 // omitted returns the column with the entities that the event leaves out; NULL if there are none.
-func (w *write) omitted() *string {
+func (w *eventWrite) omitted() *string {
 	if w.parsed.Omitted == nil {
 		return nil
 	}
@@ -214,11 +216,11 @@ func textOrNull(b []byte) *string {
 }
 
 // status returns the status of the event's row after the transaction.
-func (w *write) status() event.Status {
+func (w *eventWrite) status() event.Status {
 	switch {
 	case w.finishes():
 		return event.StatusProcessed
-	case w.found.isDead:
+	case w.current.isDead:
 		return event.StatusDead
 	default:
 		return event.StatusPersisted
@@ -226,28 +228,28 @@ func (w *write) status() event.Status {
 }
 
 // outcome returns the outcome of the event's row after the transaction; "" if it isn't finished.
-func (w *write) outcome() event.Outcome {
+func (w *eventWrite) outcome() event.Outcome {
 	if w.finishes() {
 		return outcomeOf(w.parsed)
 	}
 	return ""
 }
 
-func (w *write) id() string         { return w.receipt.ID }
-func (w *write) eventType() string  { return postgres.Clean(w.parsed.Type) }
-func (w *write) workflowID() string { return postgres.Clean(w.run.WorkflowID) }
-func (w *write) runID() string      { return postgres.Clean(w.run.RunID) }
+func (w *eventWrite) id() string         { return w.receipt.ID }
+func (w *eventWrite) eventType() string  { return postgres.Clean(w.parsed.Type) }
+func (w *eventWrite) workflowID() string { return postgres.Clean(w.run.WorkflowID) }
+func (w *eventWrite) runID() string      { return postgres.Clean(w.run.RunID) }
 
-func columnsOfDone(ws []*write) []any {
+func columnsOfDone(ws []*eventWrite) []any {
 	return []any{
-		postgres.Column(ws, (*write).id),
-		postgres.Column(ws, func(w *write) string { return string(w.outcome()) }),
-		postgres.Column(ws, (*write).eventType),
-		postgres.Column(ws, func(w *write) time.Time { return w.parsed.OccurredAt }),
-		postgres.Column(ws, func(w *write) bool { return w.parsed.OccurredAtMissing }),
-		postgres.Column(ws, (*write).workflowID),
-		postgres.Column(ws, (*write).runID),
-		postgres.Column(ws, (*write).omitted),
+		postgres.Column(ws, (*eventWrite).id),
+		postgres.Column(ws, func(w *eventWrite) string { return string(w.outcome()) }),
+		postgres.Column(ws, (*eventWrite).eventType),
+		postgres.Column(ws, func(w *eventWrite) time.Time { return w.parsed.OccurredAt }),
+		postgres.Column(ws, func(w *eventWrite) bool { return w.parsed.OccurredAtMissing }),
+		postgres.Column(ws, (*eventWrite).workflowID),
+		postgres.Column(ws, (*eventWrite).runID),
+		postgres.Column(ws, (*eventWrite).omitted),
 	}
 }
 
@@ -260,10 +262,10 @@ func outcomeOf(p event.Parsed) event.Outcome {
 }
 
 // isLarge reports whether the body is already in PostgreSQL. An import brings it.
-func (w *write) isLarge() bool { return w.receipt.Large != nil && w.imported == "" }
+func (w *eventWrite) isLarge() bool { return w.receipt.Large != nil && w.imported == "" }
 
 // storedBody returns the body as the row's column gets it; nil if PostgreSQL has it.
-func (w *write) storedBody() []byte {
+func (w *eventWrite) storedBody() []byte {
 	if w.isLarge() {
 		return nil
 	}
@@ -271,7 +273,7 @@ func (w *write) storedBody() []byte {
 }
 
 // largeRow returns the ID of the inbox row with the body; "" if there is none.
-func (w *write) largeRow() *string {
+func (w *eventWrite) largeRow() *string {
 	if !w.isLarge() {
 		return nil
 	}

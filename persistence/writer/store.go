@@ -99,12 +99,12 @@ func awaitsOperator(err error) bool {
 }
 
 // writeOnce writes an event in one transaction, which it may share with concurrent events.
-func (s *Store) writeOnce(ctx context.Context, w *write) (err error) {
+func (s *Store) writeOnce(ctx context.Context, w *eventWrite) (err error) {
 	switch {
 	case len(w.changes) > s.pageSize:
 		return errManyChanges
 	case w.isLarge():
-		err = s.writeTogether(ctx, []*write{w}, largeTimeouts, 0)
+		err = s.writeTogether(ctx, []*eventWrite{w}, largeTimeouts, 0)
 	default:
 		err = s.group.write(ctx, w)
 	}
@@ -115,7 +115,7 @@ func (s *Store) writeOnce(ctx context.Context, w *write) (err error) {
 }
 
 // resultOf returns the result of the transactions that wrote an event.
-func resultOf(w *write) (event.Persisted, error) {
+func resultOf(w *eventWrite) (event.Persisted, error) {
 	if w.Decision != nil {
 		return event.Persisted{}, &event.DecisionError{Decision: *w.Decision, PassedTo: w.passedTo()}
 	}
@@ -131,9 +131,9 @@ func resultOf(w *write) (event.Persisted, error) {
 }
 
 // passedTo returns the event that has the key of one that is decided; nil if it has the key itself.
-func (w *write) passedTo() *event.KeyOwner {
-	if f := w.found; w.isAnother(f) {
-		return &event.KeyOwner{ID: f.owner, Fingerprint: f.ownerFingerprint}
+func (w *eventWrite) passedTo() *event.KeyOwner {
+	if c := w.current; w.isAnother(c) {
+		return &event.KeyOwner{ID: c.owner, Fingerprint: c.ownerFingerprint}
 	}
 	return nil
 }

@@ -34,10 +34,10 @@ var (
 // maxRaces is how often a transaction restarts because rows were added or removed between its reads and its writes.
 const maxRaces = 3
 
-type writing struct {
+type transaction struct {
 	*postgres.Transaction
 
-	events []*write
+	events []*eventWrite
 	locked map[event.EntityRef]*entities.Life // existing ones, locked
 
 	entities      *entities.Store
@@ -53,7 +53,7 @@ type writing struct {
 }
 
 // writeTogether writes events, no two with the same ID or key, in one transaction: all or none. Afterwards each has its Written.
-func (s *Store) writeTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
+func (s *Store) writeTogether(ctx context.Context, ws []*eventWrite, p timeouts, foldFor time.Duration) (err error) {
 	for range maxRaces {
 		if err = s.tryTogether(ctx, ws, p, foldFor); !isRace(err) {
 			return err
@@ -64,13 +64,13 @@ func (s *Store) writeTogether(ctx context.Context, ws []*write, p timeouts, fold
 
 // writeAlone writes an event in its own transactions, with the store's timeouts: one, or as many as it has pages. Afterwards the
 // event has how many of its changes have no effect, also if only some pages are written.
-func (s *Store) writeAlone(ctx context.Context, w *write) error {
+func (s *Store) writeAlone(ctx context.Context, w *eventWrite) error {
 	withoutEffect, timeouts := 0, storeTimeouts
 	if w.isLarge() {
 		timeouts = largeTimeouts
 	}
 	for {
-		err := s.writeTogether(ctx, []*write{w}, timeouts, 0)
+		err := s.writeTogether(ctx, []*eventWrite{w}, timeouts, 0)
 		if w.omitLarge(err) {
 			continue
 		}
@@ -87,7 +87,7 @@ func (s *Store) writeAlone(ctx context.Context, w *write) error {
 
 // omitLarge leaves out the entities that the transaction would have made too large. It reports whether there are any, so that the
 // transaction can be tried again.
-func (w *write) omitLarge(err error) (omits bool) {
+func (w *eventWrite) omitLarge(err error) (omits bool) {
 	var large *entities.LargeError
 	if !errors.As(err, &large) {
 		return false
@@ -103,8 +103,8 @@ func (w *write) omitLarge(err error) (omits bool) {
 	return omits
 }
 
-func (s *Store) tryTogether(ctx context.Context, ws []*write, p timeouts, foldFor time.Duration) (err error) {
-	t := &writing{
+func (s *Store) tryTogether(ctx context.Context, ws []*eventWrite, p timeouts, foldFor time.Duration) (err error) {
+	t := &transaction{
 		events: ws, locked: map[event.EntityRef]*entities.Life{}, entities: s.entities, subscriptions: s.subscriptions,
 		foldFor: foldFor, pageSize: s.pageSize,
 	}
@@ -126,7 +126,7 @@ SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock
 func queueSettings(b *pgx.Batch, p timeouts) { b.Queue(setTransaction, p.lock, p.statement) }
 
 // finish folds, stores and routes the events that the transaction has looked at, queues what last adds, and commits.
-func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
+func (t *transaction) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 	t.removed = nil
 	t.compareContents()
 	for _, w := range t.events {
@@ -178,7 +178,7 @@ func (t *writing) finish(ctx context.Context, last ...func(*pgx.Batch)) error {
 }
 
 // filter returns the elements for which want is true.
-func filter(ws []*write, want func(*write) bool) (some []*write) {
+func filter(ws []*eventWrite, want func(*eventWrite) bool) (some []*eventWrite) {
 	for _, w := range ws {
 		if want(w) {
 			some = append(some, w)

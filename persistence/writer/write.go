@@ -11,8 +11,8 @@ import (
 	"holdfast/persistence/subscriptions"
 )
 
-// write is one event on its way through a transaction.
-type write struct {
+// eventWrite is one event on its way through a transaction.
+type eventWrite struct {
 	receipt event.Receipt
 	parsed  event.Parsed
 	run     event.Run
@@ -33,19 +33,19 @@ type write struct {
 	// has another key.
 	isCorrected bool
 	former      *event.Receipt
-	// formerFound and apart describe the owners of two other keys: the former one (for an edited event, its original's), and the
-	// one that the event has if it is kept as a conflict.
-	formerFound, apart found
+	// byFormerKey and byKeyApart describe the owners of two other keys: the former one (for an edited event, its original's), and
+	// the one that the event has if it is kept as a conflict.
+	byFormerKey, byKeyApart current
 
-	found   found
+	current current
 	page    page
 	after   int32 // position up to which this writer has written the event; 0 in a new attempt
 	content content
 	event.Written
 }
 
-// found contains what the transaction reads about an event after it has locked it.
-type found struct {
+// current contains what the transaction reads about an event after it has locked it.
+type current struct {
 	status   event.Status          // "" if it has no row
 	isDead   bool                  // it has an open dead letter
 	links    []event.OrderedChange // from an earlier parse, or an earlier page
@@ -63,13 +63,13 @@ type found struct {
 }
 
 // newWrite prepares everything that needs no database. An event that its definition ignores has no changes: it only gets a row.
-func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope event.Scope) (w *write, err error) {
+func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope event.Scope) (w *eventWrite, err error) {
 	var id pgtype.UUID
 	if id.Scan(r.ID) != nil || !id.Valid {
 		return nil, event.Rejectf("malformed_id", "the event's ID is no UUID")
 	}
 	r.ID = id.String() // formatted as the database returns it
-	w = &write{receipt: r, parsed: p, run: run, scope: scope}
+	w = &eventWrite{receipt: r, parsed: p, run: run, scope: scope}
 	if outcomeOf(p) == event.OutcomeIgnored {
 		w.parsed.Changes = nil
 		if scope == event.RowOnly {
@@ -88,7 +88,7 @@ func newWrite(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope
 }
 
 // newLive is newWrite for an event that a run processes. It has the identity that its parse step has found.
-func newLive(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope event.Scope) (*write, error) {
+func newLive(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope event.Scope) (*eventWrite, error) {
 	w, err := newWrite(r, body, p, run, scope)
 	if err == nil {
 		w.identify()
@@ -98,7 +98,7 @@ func newLive(r event.Receipt, body []byte, p event.Parsed, run event.Run, scope 
 
 // setChanges sets the changes of the event as they are stored, each with its order. A state that PostgreSQL can't store because
 // of its size is left out.
-func (w *write) setChanges() error {
+func (w *eventWrite) setChanges() error {
 	w.changes = make([]event.OrderedChange, 0, len(w.parsed.Changes))
 	for i, c := range w.parsed.Changes {
 		if c.Kind == "" || c.ExternalID == "" || !postgres.IsClean(c.Kind) || !postgres.IsClean(c.ExternalID) {
@@ -119,31 +119,31 @@ func (w *write) setChanges() error {
 }
 
 // omit marks the event as one that leaves out an entity.
-func (w *write) omit(c event.Change, why event.OmitReason) {
+func (w *eventWrite) omit(c event.Change, why event.OmitReason) {
 	w.parsed.Omitted = w.parsed.Omitted.Add(event.OmittedEntity{Kind: c.Kind, ExternalID: c.ExternalID, Reason: why})
 }
 
-func (w *write) refOf(c event.Change) event.EntityRef {
+func (w *eventWrite) refOf(c event.Change) event.EntityRef {
 	return event.EntityRef{Provider: w.provider(), Kind: c.Kind, ExternalID: c.ExternalID}
 }
 
-func (w *write) provider() string { return postgres.Clean(w.receipt.Provider) }
+func (w *eventWrite) provider() string { return postgres.Clean(w.receipt.Provider) }
 
 // owns reports whether the event goes on. It does if it owns its key; if it has a row, because then it won the key earlier, and
 // stays an event of its own even if another event has the key since its window passed; or if the owner was received at least a
 // dedupe window later, while this one waited.
-func (w *write) owns() bool {
+func (w *eventWrite) owns() bool {
 	if w.Held != nil {
 		return false
 	}
 	if w.imported != "" {
 		return w.ownsImported()
 	}
-	if w.found.decision != nil || w.scope == event.EntitiesOnly && w.found.status == "" {
+	if w.current.decision != nil || w.scope == event.EntitiesOnly && w.current.status == "" {
 		return false
 	}
 	if w.isRebuild {
-		return w.found.status == event.StatusProcessed
+		return w.current.status == event.StatusProcessed
 	}
 	if w.former != nil {
 		return w.ownsBoth()
@@ -151,29 +151,29 @@ func (w *write) owns() bool {
 	if w.repeatsApart() {
 		return false
 	}
-	return w.found.status != "" || w.found.owner == w.receipt.ID ||
-		w.found.owner != "" && w.receipt.BeforeWindowOf(*w.found.ownerReceived)
+	return w.current.status != "" || w.current.owner == w.receipt.ID ||
+		w.current.owner != "" && w.receipt.BeforeWindowOf(*w.current.ownerReceived)
 }
 
 // folds reports whether this transaction folds changes of the event.
-func (w *write) folds() bool { return w.scope != event.RowOnly }
+func (w *eventWrite) folds() bool { return w.scope != event.RowOnly }
 
 // finishes reports whether this is the event's last transaction.
-func (w *write) finishes() bool { return w.folds() && !w.page.hasNext }
+func (w *eventWrite) finishes() bool { return w.folds() && !w.page.hasNext }
 
 // relinks reports whether the event's links change: it has none yet, its earlier parse has different ones, or it is redundant and
 // loses them.
-func (w *write) relinks() bool {
+func (w *eventWrite) relinks() bool {
 	return (w.owns() || w.isRedundant()) && w.folds() && len(w.page.come)+len(w.page.gone) > 0
 }
 
 // decide sets the outcome that the event has once the transaction commits.
-func (w *write) decide() error {
+func (w *eventWrite) decide() error {
 	w.Written = event.Written{}
-	conflict := w.receipt.ConflictWith(w.found.owner, w.found.ownerFingerprint)
+	conflict := w.receipt.ConflictWith(w.current.owner, w.current.ownerFingerprint)
 	switch {
-	case w.found.decision != nil:
-		w.Written = event.Written{Outcome: w.found.decision.Outcome, Decision: w.found.decision}
+	case w.current.decision != nil:
+		w.Written = event.Written{Outcome: w.current.decision.Outcome, Decision: w.current.decision}
 	case w.owns() && w.heldReason() != nil:
 		w.Written = event.Written{Held: w.heldReason()}
 	case w.owns() && w.finishes():
@@ -183,18 +183,18 @@ func (w *write) decide() error {
 	case w.scope == event.EntitiesOnly:
 		return errNotPersisted
 	case w.repeatsFormer():
-		w.decideRepeat(w.formerFound)
+		w.decideRepeat(w.byFormerKey)
 	case w.repeatsApart():
-		w.decideRepeat(w.apart)
-	case w.found.owner == "" && !w.found.exists:
+		w.decideRepeat(w.byKeyApart)
+	case w.current.owner == "" && !w.current.exists:
 		return errKeyVanished
 	case w.isCorrectedConflict(conflict):
-		w.Written = event.Written{Held: correctedConflict(w.found.owner), Conflict: conflict}
+		w.Written = event.Written{Held: correctedConflict(w.current.owner), Conflict: conflict}
 	case w.imported == "" && w.receipt.IsConflict(conflict):
-		w.Written = event.Written{Held: conflictWith(w.found.owner), Conflict: conflict}
+		w.Written = event.Written{Held: conflictWith(w.current.owner), Conflict: conflict}
 	default:
 		w.Written = event.Written{
-			Outcome: event.OutcomeDuplicate, Owner: w.found.owner, OwnerStatus: w.found.ownerStatus,
+			Outcome: event.OutcomeDuplicate, Owner: w.current.owner, OwnerStatus: w.current.ownerStatus,
 			OwnerWaits: w.ownerWaits(), Conflict: conflict,
 		}
 	}
@@ -203,9 +203,9 @@ func (w *write) decide() error {
 
 // ownerWaits reports whether no run is processing the owner of the key: it has a dead letter, or it is unfinished and this is a
 // run of its own workflow. Temporal has one open run of a workflow ID at a time, so the run that stored the owner is gone.
-func (w *write) ownerWaits() bool {
-	return w.found.ownerWaits ||
-		w.found.ownerStatus == event.StatusPersisted && w.found.ownerWorkflow == postgres.Clean(w.run.WorkflowID)
+func (w *eventWrite) ownerWaits() bool {
+	return w.current.ownerWaits ||
+		w.current.ownerStatus == event.StatusPersisted && w.current.ownerWorkflow == postgres.Clean(w.run.WorkflowID)
 }
 
 var (
