@@ -242,6 +242,14 @@ bench: bin/holdfast server ## Measure it on servers of its own, beside what it i
 	go build -C bench -o $(CURDIR)/bin/bench .
 	@exec bin/bench $(BENCHFLAGS)
 
+# For example: make bench-ab BASE=HEAD~20 BENCHFLAGS='--phases deliveries'
+BASE ?= HEAD~1
+
+.PHONY: bench-ab
+bench-ab: bin/holdfast server ## Compare it with the revision BASE, in turns on the same servers (half an hour)
+	go build -C bench -o $(CURDIR)/bin/bench .
+	@exec bin/bench ab --base '$(BASE)' $(BENCHFLAGS)
+
 # The sources of Convoy and Outpost are in PEERS, as folders or git repositories. For example:
 # make bench-peers PEERS=../peers BENCHFLAGS='--rounds 1'
 PEERS ?=

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast/bench/ab"
 	"holdfast/bench/baseline"
 	"holdfast/bench/phases"
 	"holdfast/bench/suite"
@@ -49,7 +50,31 @@ func command() *cobra.Command {
 	f.BoolVar(&o.Profile, "profile", false, "also write profiles of CPU and allocations of serve for each phase")
 	f.StringVar(&o.Markdown, "markdown", "", "also write the table into this page, between its marks")
 	f.BoolVar(&o.Keep, "keep", false, "keep the log files of the servers")
-	c.AddCommand(partCommand(), peersCommand())
+	c.AddCommand(partCommand(), peersCommand(), abCommand())
+	return c
+}
+
+// abCommand compares the working tree with another revision.
+func abCommand() *cobra.Command {
+	o := suite.Options{}
+	c := &cobra.Command{
+		Use:   "ab",
+		Short: "Compare the working tree with another revision, in turns on the same servers",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return suite.Run(c.Context(), o, ab.Phases(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Base, "base", "", "the revision")
+	f.StringSliceVar(&o.Phases, "phases", nil, "only these: "+strings.Join(suite.NamesOf(ab.Phases(), false), ", "))
+	f.IntVar(&o.Pairs, "pairs", 12, "pairs of slices per comparison; with fewer than 6 every result is undecided")
+	f.Float64Var(&o.Scale, "scale", 1, "scales the number of events and the time; below 1 the figures mean little")
+	f.StringVar(&o.Out, "out", ".holdfast/bench-ab", "directory of reports; this run is compared with the newest")
+	f.StringVar(&o.Bin, "bin", "bin", "where holdfast, temporal-server and temporal-sql-tool are")
+	f.StringVar(&o.Markdown, "markdown", "", "also write the table into this page, between its marks")
+	f.BoolVar(&o.Keep, "keep", false, "keep the log files of the servers")
+	_ = c.MarkFlagRequired("base") // the flag exists
 	return c
 }
 

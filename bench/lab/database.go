@@ -15,6 +15,20 @@ func (l *Lab) Transactions(ctx context.Context, database string) (n int64, err e
 	return n, err
 }
 
+// Statements returns how many of a database were counted: see CountPages.
+func (l *Lab) Statements(ctx context.Context, database string) (n int64, err error) {
+	err = l.ask(ctx, &n, `
+SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements
+ WHERE dbid = (SELECT oid FROM pg_database WHERE datname = $1)`, database)
+	return n, err
+}
+
+// WAL returns how many bytes all databases have written ahead.
+func (l *Lab) WAL(ctx context.Context) (n int64, err error) {
+	err = l.ask(ctx, &n, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`)
+	return n, err
+}
+
 // Size returns the size of a database in bytes, including indexes.
 func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
 	err = l.ask(ctx, &n, `SELECT pg_database_size($1)`, database)

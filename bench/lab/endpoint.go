@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -13,6 +14,8 @@ import (
 type Endpoint struct {
 	// URL is the endpoint's address.
 	URL string
+	// ByBody records events by the `id` in their body, instead of Holdfast's own ID. Set it before the first request.
+	ByBody bool
 
 	server *http.Server
 	mu     sync.Mutex
@@ -35,17 +38,29 @@ func NewEndpoint(pause time.Duration) (*Endpoint, error) {
 	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(
 		func(_ http.ResponseWriter, request *http.Request) {
 			now := time.Now()
-			_, _ = io.Copy(io.Discard, io.LimitReader(request.Body, maxDelivery))
+			id := r.read(request)
 			if pause > 0 {
 				select {
 				case <-time.After(pause):
 				case <-request.Context().Done():
 				}
 			}
-			r.note(request.Header.Get("holdfast-event-id"), now)
+			r.note(id, now)
 		})}
 	go func() { _ = r.server.Serve(listener) }()
 	return r, nil
+}
+
+// read reads a request, and returns the event's ID.
+func (r *Endpoint) read(request *http.Request) string {
+	body := io.LimitReader(request.Body, maxDelivery)
+	if r.ByBody {
+		var e struct{ ID string }
+		_ = json.NewDecoder(body).Decode(&e) // an event without an ID counts as missing
+		return e.ID
+	}
+	_, _ = io.Copy(io.Discard, body)
+	return request.Header.Get("holdfast-event-id")
 }
 
 func (r *Endpoint) note(id string, at time.Time) {

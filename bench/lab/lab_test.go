@@ -1,14 +1,37 @@
 package lab
 
 import (
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// A delivery is recorded by the event's own ID, if that is in the body.
+func TestAnEndpointRecordsEvents(t *testing.T) {
+	for _, byBody := range []bool{true, false} {
+		e, err := NewEndpoint(0)
+		require.NoError(t, err)
+		e.ByBody = byBody
+		e.Remember()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.URL, strings.NewReader(`{"id":"evt_1"}`))
+		require.NoError(t, err)
+		request.Header.Set("holdfast-event-id", "ours")
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		want := map[bool]string{true: "evt_1", false: "ours"}[byBody]
+		require.Equal(t, []string{want}, slices.Collect(maps.Keys(e.Remember())))
+		require.NoError(t, e.Close())
+	}
+}
 
 // No profile can make a commit less than durable.
 func TestTheProfileOfDeployIsReadAndCannotWeakenCommits(t *testing.T) {

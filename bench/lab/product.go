@@ -47,26 +47,39 @@ type Product struct {
 	Role, Database string
 	// Program overrides the lab's binary; "" uses that.
 	Program string
+	// Label has the CPU time of the process; "" is LabelHoldfast.
+	Label string
 	// Environ has additional variables, of the form NAME=VALUE.
 	Environ []string
 }
 
 // Migrate creates a database and a namespace for the product, and migrates them.
 func (l *Lab) Migrate(ctx context.Context, database string) error {
-	if err := errors.Join(l.Postgres.CreateDatabase(ctx, database), l.makeNamespace(ctx, database)); err != nil {
+	return l.MigrateFor(ctx, Product{Database: database})
+}
+
+// MigrateFor is Migrate with the program of a product.
+func (l *Lab) MigrateFor(ctx context.Context, p Product) error {
+	if err := errors.Join(l.Postgres.CreateDatabase(ctx, p.Database), l.makeNamespace(ctx, p.Database)); err != nil {
 		return err
 	}
 	var err error
 	for range migrateAttempts {
-		command := exec.CommandContext(ctx, l.program(), "migrate")
-		command.Env = l.environment(database)
-		out, failure := command.CombinedOutput()
-		if failure == nil {
+		if err = l.Command(ctx, p, "migrate"); err == nil {
 			return nil
 		}
-		err = fmt.Errorf("holdfast migrate: %w\n%s", failure, out)
 	}
 	return err
+}
+
+// Command runs a command of a product's program, with its environment.
+func (l *Lab) Command(ctx context.Context, p Product, arguments ...string) error {
+	command := exec.CommandContext(ctx, cmp.Or(p.Program, l.program()), arguments...)
+	command.Env = l.environment(p.Database, p.Environ...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("holdfast %s: %w\n%s", strings.Join(arguments, " "), err, out)
+	}
+	return nil
 }
 
 func (l *Lab) program() string { return filepath.Join(l.Bin, "holdfast") }
@@ -116,7 +129,7 @@ func (l *Lab) StartProduct(ctx context.Context, p Product) (*Node, error) {
 		return nil, fmt.Errorf("start holdfast %s: %w", p.Role, err)
 	}
 	n.PID = n.command.Process.Pid
-	l.Meter.Track(LabelHoldfast, n.PID)
+	l.Meter.Track(cmp.Or(p.Label, LabelHoldfast), n.PID)
 	go func() {
 		n.failure = n.command.Wait()
 		close(n.exited)

@@ -121,7 +121,7 @@ func (w *walks) awaitProcessed(ctx context.Context, provider string, list suite.
 func (s *bench) fetches(ctx context.Context, node *lab.Node) error {
 	plain, fetched := suite.Load(node, suite.Stripe), suite.Load(node, suite.Thin)
 	for _, d := range []*drive{&plain, &fetched} {
-		d.Rate, d.Duration = lowRate, s.Lasting(suite.PacedTime)
+		d.Rate, d.Duration = suite.LowRate, s.Lasting(suite.PacedTime)
 	}
 	t, err := s.Alternate(ctx, s.Loaded(sideEvent, plain), s.Loaded(sideFetched, fetched))
 	if err != nil {

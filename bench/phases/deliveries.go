@@ -3,7 +3,6 @@ package phases
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
@@ -48,22 +47,9 @@ func deliveries(ctx context.Context, s *bench) (err error) {
 }
 
 func (s *bench) toEndpoint(ctx context.Context, plain *lab.Node, o *outlet) error {
-	paced := side{Name: sidePacedTo, Measure: func(ctx context.Context) (slice, error) {
-		d := o.Load(suite.Stripe)
-		d.Rate, d.Duration = lowRate, s.Lasting(suite.PacedTime)
-		o.Endpoints[0].Remember()
-		got, err := s.Drive(ctx, d)
-		if err != nil {
-			return slice{}, err
-		}
-		waits, err := o.FromAck(ctx, got.Ledger)
-		one := suite.SliceOf(got)
-		slices.Sort(waits)
-		if len(waits) > 0 {
-			one.Done50, one.Done99 = waits[len(waits)/2], waits[len(waits)*99/100]
-		}
-		return one, err
-	}}
+	paced := s.Paced(sidePacedTo, o.Load(suite.Stripe), o.Endpoints[0], func(path string) ([]float64, error) {
+		return o.FromAck(ctx, path)
+	})
 	t, err := s.Alternate(ctx, s.Full(sideBulk, suite.Load(plain, suite.Firehose)),
 		s.Full(sideBulkTo, o.Load(suite.Firehose)), paced)
 	if err != nil {

@@ -8,9 +8,6 @@ import (
 	"holdfast/bench/suite"
 )
 
-// lowRate is the rate of the comparison with other systems, in events per second: nothing waits for the machine.
-const lowRate = 47
-
 // latency compares latencies and costs at a low rate.
 func latency(ctx context.Context, s *bench) error {
 	return s.Serving(ctx, lab.ProductDatabase, func(node *lab.Node) error {
@@ -21,9 +18,9 @@ func latency(ctx context.Context, s *bench) error {
 func (s *bench) lowLoad(ctx context.Context, node *lab.Node, ceiling *part) error {
 	single, bulk := suite.Load(node, suite.Stripe), suite.Load(node, suite.Firehose)
 	for _, d := range []*drive{&single, &bulk} {
-		d.Rate, d.Duration = lowRate, s.Lasting(suite.PacedTime)
+		d.Rate, d.Duration = suite.LowRate, s.Lasting(suite.PacedTime)
 	}
-	t, err := s.Alternate(ctx, s.Loaded(sideEvent, single), s.Asked(sideEmpty, ceiling, lowRate), s.Loaded(sideBulk, bulk))
+	t, err := s.Alternate(ctx, s.Loaded(sideEvent, single), s.Asked(sideEmpty, ceiling, suite.LowRate), s.Loaded(sideBulk, bulk))
 	if err != nil {
 		return err
 	}

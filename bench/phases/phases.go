@@ -25,6 +25,11 @@ func of(name, about string, isLong bool, run func(context.Context, *bench) error
 	}}
 }
 
+func counting(p suite.Phase) suite.Phase {
+	p.Counts = true
+	return p
+}
+
 // All returns the phases in the order in which they run: the overload needs the rate that the first one measures.
 func All() []suite.Phase {
 	return []suite.Phase{
@@ -47,9 +52,9 @@ func All() []suite.Phase {
 			true, apis),
 		of("duplicates", "New events, and the same ones again.", true, duplicates),
 		of("isolation", "10,000 healthy endpoints, and 10,000 of which some are dead or slow.", true, isolation),
-		of(suite.GrowthPhase, "Pages read and events delivered with ten million stored events and with a hundredth; five days "+
+		counting(of("growth", "Pages read and events delivered with ten million stored events and with a hundredth; five days "+
 			"of retention.",
-			true, growth),
+			true, growth)),
 		of("scaleout", "One, two and four worker processes behind a separate ingress.", true, scaleOut),
 		of("ablation", "The product compared with itself without one feature, for one feature after the other.", true, ablation),
 		of("bodies", "500 senders of 25 MiB each, half of them strangers, next to 47 small events a second: memory and ACK.", true,

@@ -95,7 +95,7 @@ func (s *Suite) WithAPI(ctx context.Context, f func(*Api) error) error {
 		}
 		return f(&Api{part: p, Environ: []string{
 			"SSL_CERT_FILE=" + certificate, "BENCH_API_HOST=localhost:" + announced.Port, "BENCH_API_KEY=" + fakeapi.Credential,
-			"HOLDFAST_RECOVERY_INTERVAL=8760h", loopback + ",::1/128",
+			"HOLDFAST_RECOVERY_INTERVAL=8760h", Loopback + ",::1/128",
 		}})
 	})
 }

@@ -17,6 +17,8 @@ const (
 	SliceTime = 2 * time.Second
 	// PacedTime is the length of a slice at a rate that leaves the machine idle: background work counts less there.
 	PacedTime = 2500 * time.Millisecond
+	// LowRate is the rate of the comparison with other systems, in events per second: nothing waits for the machine.
+	LowRate = 47
 	// maxStolen is the maximum share of the machine's time that its host may use otherwise in a valid slice. A slice above it is
 	// dropped and repeated, in a phase at most half as many times as there are pairs.
 	maxStolen = 0.05
@@ -154,6 +156,26 @@ func (s *Suite) Loaded(name string, d Drive) Side {
 	return Side{name, func(ctx context.Context) (Slice, error) {
 		got, err := s.Drive(ctx, d)
 		return SliceOf(got), err
+	}}
+}
+
+// Paced returns a side of delivered events at LowRate. waits returns the time from the answer to the arrival of each event in a
+// ledger, in ms; Done50 and Done99 are of these.
+func (s *Suite) Paced(name string, d Drive, e *lab.Endpoint, waits func(path string) ([]float64, error)) Side {
+	d.Rate, d.Duration = LowRate, s.Lasting(PacedTime)
+	return Side{name, func(ctx context.Context) (Slice, error) {
+		e.Remember()
+		got, err := s.Drive(ctx, d)
+		if err != nil {
+			return Slice{}, err
+		}
+		all, err := waits(got.Ledger)
+		one := SliceOf(got)
+		slices.Sort(all)
+		if len(all) > 0 {
+			one.Done50, one.Done99 = all[len(all)/2], all[len(all)*99/100]
+		}
+		return one, err
 	}}
 }
 

@@ -27,8 +27,8 @@ type Outlet struct {
 	Each int64
 }
 
-// loopback lets the product deliver to this machine.
-const loopback = "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8"
+// Loopback lets the product deliver to this machine.
+const Loopback = "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8"
 
 // WithOutlet runs f with a product that has subscriptions, and stops it.
 func (s *Suite) WithOutlet(

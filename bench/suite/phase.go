@@ -12,11 +12,10 @@ type Phase struct {
 	Name, About string
 	// Long phases run only with --long or if named.
 	Long bool
-	Run  func(ctx context.Context, s *Suite) error
+	// Counts marks a phase that needs a server which counts pages and statements.
+	Counts bool
+	Run    func(ctx context.Context, s *Suite) error
 }
-
-// GrowthPhase needs a server that counts the pages that statements read.
-const GrowthPhase = "growth"
 
 // NamesOf returns the names of the phases that are long, or of the others.
 func NamesOf(all []Phase, long bool) (names []string) {

@@ -14,9 +14,10 @@ const settled = time.Second
 const IdleTime = 10 * time.Second
 
 // Rest waits until the servers are no longer charged for the last event.
-func Rest(ctx context.Context) error { return pause(ctx, settled) }
+func Rest(ctx context.Context) error { return Pause(ctx, settled) }
 
-func pause(ctx context.Context, length time.Duration) error {
+// Pause waits for a time, or until the context ends.
+func Pause(ctx context.Context, length time.Duration) error {
 	select {
 	case <-time.After(length):
 		return nil
@@ -40,7 +41,7 @@ func (s *Suite) Used(ctx context.Context, before lab.Sample, i Idle) (after lab.
 		}
 		length += timers
 	}
-	if err := pause(ctx, length); err != nil {
+	if err := Pause(ctx, length); err != nil {
 		return after, nil, err
 	}
 	after = s.Lab.Meter.Sample()
@@ -62,7 +63,7 @@ func (s *Suite) MeasureIdle(ctx context.Context, length time.Duration) (Idle, la
 		return nil, nil, err
 	}
 	before := s.Lab.Meter.Sample()
-	if err := pause(ctx, length); err != nil {
+	if err := Pause(ctx, length); err != nil {
 		return nil, nil, err
 	}
 	after := s.Lab.Meter.Sample()

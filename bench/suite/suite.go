@@ -29,6 +29,8 @@ type Options struct {
 	Profile  bool
 	Markdown string
 	Keep     bool
+	// Base is the revision with which the working tree is compared.
+	Base string
 }
 
 // Suite is a run of the benchmark: its servers, options and report.
@@ -103,7 +105,7 @@ func newSuite(ctx context.Context, o Options, progress io.Writer, wanted []Phase
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(wanted, func(p Phase) bool { return p.Name == GrowthPhase }) {
+	if slices.ContainsFunc(wanted, func(p Phase) bool { return p.Counts }) {
 		profile = profile.CountingPages()
 	}
 	if err := s.open(ctx, profile); err != nil {

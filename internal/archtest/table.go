@@ -529,12 +529,14 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},
 	{Package: "bench", Why: "it measures the built binary from outside, and isn't part of it",
-		Ours:      list("bench/baseline bench/peers bench/phases bench/suite"),
+		Ours:      list("bench/ab bench/baseline bench/peers bench/phases bench/suite"),
 		Libraries: list("github.com/spf13/cobra")},
 	{Package: "bench/phases", Why: "each phase measures one thing, and leaves servers and reports to the suite",
 		Ours: list("bench/figures bench/lab bench/loadgen bench/suite delivery event event/operation event/retention " +
 			"internal/devstack/program persistence"),
 		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5")},
+	{Package: "bench/ab", Why: "another revision is known by its commands, environment and counters only, whatever its tables are",
+		Ours: list("bench/figures bench/lab bench/suite internal/devstack/program internal/ledger")},
 	{Package: "bench/suite", Why: "servers, loads and reports are the same for all phases",
 		Ours: list("bench/baseline bench/figures bench/lab bench/loadgen delivery event/oversight internal/devstack/fakeapi " +
 			"internal/ledger internal/ledger/check persistence providers"),

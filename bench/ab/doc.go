@@ -1,0 +1,2 @@
+// Package ab compares the product with another revision of it, in turns on the same servers.
+package ab
