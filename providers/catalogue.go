@@ -27,6 +27,7 @@ type Catalogue struct {
 // entry is a provider that may not be compiled yet. Most installations use few of the built-in ones.
 type entry struct {
 	read
+	list     func() *recovery.List
 	provider func() *Provider
 }
 
@@ -62,7 +63,7 @@ func NewCatalogue(files definition.Files, compiled []*Provider) (*Catalogue, err
 }
 
 func compiledEntry(p *Provider) entry {
-	return entry{read{p.written, p.file, p.Routes()}, func() *Provider { return p }}
+	return entry{read{p.written, p.file, p.Routes()}, p.Recovery, func() *Provider { return p }}
 }
 
 func newCatalogue(all []entry) (*Catalogue, error) {
@@ -113,7 +114,7 @@ func (c *Catalogue) WithRate(r *receiving.Rate) *Catalogue {
 func (c *Catalogue) with(change func(*Provider) *Provider) *Catalogue {
 	out := &Catalogue{providers: make(map[string]entry, len(c.providers)), fixed: c.fixed, routes: c.routes}
 	for name, e := range c.providers {
-		out.providers[name] = entry{e.read, sync.OnceValue(func() *Provider { return change(e.provider()) })}
+		out.providers[name] = entry{e.read, e.list, sync.OnceValue(func() *Provider { return change(e.provider()) })}
 	}
 	return out
 }
@@ -160,6 +161,17 @@ func (c *Catalogue) APISecretNames() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Lists returns the list of events of each provider that has one. The rest of their definitions isn't compiled for that.
+func (c *Catalogue) Lists() map[string]*recovery.List {
+	all := map[string]*recovery.List{}
+	for name, e := range c.providers {
+		if list := e.list(); list != nil {
+			all[name] = list
+		}
+	}
+	return all
 }
 
 // ListOf returns a provider and its list of events. The error is an event.Error of class rejected: unknown_provider, or no_list

@@ -8,6 +8,7 @@ import (
 
 	"holdfast/providers/auth"
 	"holdfast/providers/receiving"
+	"holdfast/providers/recovery"
 )
 
 // UnreadableSecret is in place of secrets that can't be read at the moment.
@@ -114,6 +115,9 @@ func (l *Live) SetCertificates(get auth.Certificates) {
 
 // Catalogue returns the current catalogue.
 func (l *Live) Catalogue() *Catalogue { return l.current.Load() }
+
+// Lists calls Catalogue.Lists on the current catalogue.
+func (l *Live) Lists() map[string]*recovery.List { return l.Catalogue().Lists() }
 
 // Lookup calls Catalogue.Lookup on the current catalogue.
 func (l *Live) Lookup(name string) (*Provider, bool) { return l.Catalogue().Lookup(name) }

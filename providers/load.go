@@ -15,6 +15,7 @@ import (
 	"holdfast/providers/auth"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
+	"holdfast/providers/recovery"
 )
 
 //go:embed catalog/*.yaml
@@ -80,7 +81,8 @@ func builtInEntry(files definition.Files, f definition.File) entry {
 	p := definition.Problems{File: f.Name}
 	d, tree := p.Read(files, f)
 	paths, _ := auth.NewPaths(&p, d.Name, d.Paths)
-	return entry{read{d, definition.File{Name: f.Name, Tree: tree, Origin: f.Origin}, paths}, sync.OnceValue(func() *Provider {
+	list := sync.OnceValue(func() *recovery.List { return recovery.New(&definition.Problems{}, "", d.API, d.Recover) })
+	return entry{read{d, definition.File{Name: f.Name, Tree: tree, Origin: f.Origin}, paths}, list, sync.OnceValue(func() *Provider {
 		compiled, err := Compile(files, f)
 		if err != nil {
 			panic(err)

@@ -402,7 +402,7 @@ func newShopReader(t *testing.T, list http.Handler) *eventlist.Reader {
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &eventlist.Reader{
-		Lookup: catalogue.Lookup, Names: func() []string { return []string{"shop"} }, Rates: unlimited{},
+		Lookup: catalogue.Lookup, Lists: catalogue.Lists, Rates: unlimited{},
 		Client: client.New(transport, func(string) []string { return []string{fakeapi.Credential} }),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,8 +31,8 @@ type Rates interface {
 type Reader struct {
 	// Lookup returns a provider with its current definition.
 	Lookup func(name string) (*providers.Provider, bool)
-	// Names returns the names of all providers.
-	Names  func() []string
+	// Lists returns the lists of all providers that have one. Each scrape of the metrics calls it.
+	Lists  func() map[string]*recovery.List
 	Client *client.Client
 	Rates  Rates
 	// MayRedeliver names the providers that may be asked to send events again.
@@ -40,10 +41,8 @@ type Reader struct {
 
 // Available returns the providers that have a list, and a credential for it, by name.
 func (r *Reader) Available() []string {
-	return slices.DeleteFunc(r.Names(), func(name string) bool {
-		_, err := r.Describe(name)
-		return err != nil
-	})
+	lists := r.Lists()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(lists)), func(name string) bool { return r.Client.Check(lists[name]) != nil })
 }
 
 // Describe returns what the definition says about a provider's list. The error is an event.Error of class rejected if there is no

@@ -71,7 +71,7 @@ func newReader(t *testing.T, fake http.Handler, key string) (*eventlist.Reader, 
 	}
 	limits := &rates{}
 	return &eventlist.Reader{
-		Lookup: catalogue.Lookup, Names: catalogue.Names, Client: client.New(transport, secrets), Rates: limits,
+		Lookup: catalogue.Lookup, Lists: catalogue.Lists, Client: client.New(transport, secrets), Rates: limits,
 	}, limits
 }
 
@@ -157,6 +157,10 @@ func TestAListNeedsACredential(t *testing.T) {
 	r, _ = newReader(t, fake, fakeapi.Credential)
 	require.Contains(t, r.Available(), "stripe")
 	require.NotContains(t, r.Available(), "adyen")
+	lookup := r.Lookup
+	r.Lookup = nil // a worker that starts asks what is available, which must not compile all definitions
+	require.Contains(t, r.Available(), "stripe")
+	r.Lookup = lookup
 	list, err := r.Describe("stripe")
 	require.NoError(t, err)
 	require.Equal(t, operation.EventList{

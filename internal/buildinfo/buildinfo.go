@@ -45,6 +45,15 @@ func from(build *debug.BuildInfo) Info {
 	}
 }
 
+// ID returns the version and the commit as one word, such as "0.9.0-649160d". Temporal records it with each workflow task.
+func (i Info) ID() string {
+	id := i.Version + "-" + i.Revision
+	if i.Modified {
+		id += "-modified"
+	}
+	return id
+}
+
 // String returns one readable line.
 func (i Info) String() string {
 	commit := "commit " + i.Revision

@@ -20,5 +20,6 @@ func TestABuildOfAChangedTreeSaysSo(t *testing.T) {
 		{Key: "vcs.revision", Value: "649160d"}, {Key: "vcs.modified", Value: "true"},
 	}})
 	require.Equal(t, "holdfast "+Version+" (commit 649160d, modified, go1.26.8)", info.String())
+	require.Equal(t, Version+"-649160d-modified", info.ID())
 	require.Equal(t, "unknown", from(&debug.BuildInfo{}).Revision)
 }

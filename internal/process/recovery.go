@@ -16,8 +16,8 @@ import (
 
 func (p *process) eventLists() *eventlist.Reader {
 	return &eventlist.Reader{
-		Lookup: p.catalogue.Lookup, Names: func() []string { return p.catalogue.Catalogue().Names() },
-		Client: p.apis, Rates: p.store.Rates, MayRedeliver: p.cfg.Recovery.Redeliver,
+		Lookup: p.catalogue.Lookup, Lists: p.catalogue.Lists, Client: p.apis, Rates: p.store.Rates,
+		MayRedeliver: p.cfg.Recovery.Redeliver,
 	}
 }
 

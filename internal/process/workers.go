@@ -14,6 +14,7 @@ import (
 	"holdfast/activities/background"
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/stores"
 	"holdfast/workflows"
@@ -62,6 +63,7 @@ func (p *process) startWorkers(ctx context.Context) error {
 	})
 	classify := activities.NewInterceptor(p.errors)
 	worker.SetStickyWorkflowCacheSize(p.cfg.Worker.StickyCache)
+	worker.SetBinaryChecksum(buildinfo.Read().ID()) // or each start hashes the 50 MB of the program
 	p.warnOfRetention(ctx)
 	p.switchRecoveryOn(ctx)
 	steps, operate := p.activities(), p.operations()
