@@ -48,7 +48,7 @@ func listen(t *testing.T, server *operator.Server) string {
 	return "http://" + listener.Addr().String()
 }
 
-// A process that is told to stop while it starts doesn't wait for its own server.
+// A process that is stopped while it starts doesn't wait for its own server.
 func TestAServerThatIsShutDownBeforeItServes(t *testing.T) {
 	server := operator.New(operator.Options{Log: slog.New(slog.DiscardHandler)})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
