@@ -4,8 +4,8 @@
 # Versions: fasthttp 1.73.0, Fiber 2.52.15, Go 1.26.
 # Guess:    as in net/http, where Serve after Shutdown closes the listener and returns http.ErrServerClosed. A program serves in one
 #           goroutine and shuts down in another, so a program that is told to stop at once may call them in this order.
-# Seen:     Shutdown returns nil without a trace, because it looks for listeners, of which there are none yet. Serve then answers
-#           requests with 200. The same with Fiber's app.Shutdown and app.Listener. net/http refuses.
+# Seen:     Shutdown returns nil and does nothing, because there is no listener yet. Serve then answers requests with 200. The same
+#           with Fiber's app.Shutdown and app.Listener. net/http refuses.
 # Hurts:    a process that is stopped while it starts waits for its own server until it is killed, and keeps its port. A test that
 #           ends early may wait for its time limit: one of ours waited for ten minutes. Close the listener as well, after Shutdown.
 set -euo pipefail
