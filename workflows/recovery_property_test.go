@@ -30,6 +30,7 @@ import (
 	"holdfast/persistence/recoveries"
 	"holdfast/providers"
 	"holdfast/providers/client"
+	"holdfast/providers/recovery"
 )
 
 // The times of the shop's list.
@@ -402,7 +403,8 @@ func newShopReader(t *testing.T, list http.Handler) *eventlist.Reader {
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &eventlist.Reader{
-		Lookup: catalogue.Lookup, Lists: catalogue.Lists, Rates: unlimited{},
+		Lookup: catalogue.Lookup, Rates: unlimited{},
+		Lists:  func() map[string]*recovery.List { return map[string]*recovery.List{"shop": catalogue.Lists()["shop"]} },
 		Client: client.New(transport, func(string) []string { return []string{fakeapi.Credential} }),
 	}
 }
