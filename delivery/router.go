@@ -15,10 +15,6 @@ import (
 // CodeFilterError is the code of a delivery whose subscription filter failed.
 const CodeFilterError = "filter_error"
 
-// filterBudget limits the filter of one subscription for one event to a few milliseconds. It counts steps instead of time, so
-// that load on the machine can't fail a filter.
-var filterBudget = jq.Budget{Steps: 100_000, Cost: 8 << 20}
-
 // Hit is a subscription that an event matches.
 type Hit struct {
 	SubscriptionID, DestinationID int64
@@ -27,17 +23,18 @@ type Hit struct {
 }
 
 // Router finds the subscriptions that an event matches. It indexes them by provider, type, and the first comparison that a filter
-// requires (see Events.Filter), so that the cost of an event depends on its candidates, not on the number of subscriptions. It is
-// safe for concurrent use.
+// requires (see Events.Filter), so that the cost of an event depends on its candidates, not on the number of subscriptions. Equal
+// filters are compiled once, and evaluated once for an event. It is safe for concurrent use.
 type Router struct {
-	mu     sync.RWMutex
-	routes map[int64]*route
-	index  map[string]*providerIndex // by provider; "" for any
+	mu      sync.RWMutex
+	routes  map[int64]*route
+	index   map[string]*providerIndex // by provider; "" for any
+	filters map[string]*filter        // by source
 }
 
 // NewRouter returns an empty router.
 func NewRouter() *Router {
-	return &Router{routes: map[int64]*route{}, index: map[string]*providerIndex{}}
+	return &Router{routes: map[int64]*route{}, index: map[string]*providerIndex{}, filters: map[string]*filter{}}
 }
 
 // Len returns the number of active subscriptions.
@@ -80,7 +77,7 @@ func (r *Router) Reads(provider, eventType string) (reads bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	r.each(provider, eventType, func(b *bucket) {
-		reads = reads || len(b.byPath) > 0 || slices.ContainsFunc(b.always, func(one *route) bool { return one.filter != "" })
+		reads = reads || len(b.byPath) > 0 || slices.ContainsFunc(b.always, func(one *route) bool { return one.filter != nil })
 	})
 	return reads
 }
@@ -88,18 +85,37 @@ func (r *Router) Reads(provider, eventType string) (reads bool) {
 // Match returns the subscriptions that an event matches, by ascending ID. It decodes the body at most once, and only if a filter
 // needs it. The error is ctx's; a failed filter sets Hit.Failed.
 func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
-	seen := &filterInput{message: m}
-	var hits []Hit
-	for _, one := range r.candidates(seen) {
-		matches, failed := one.matches(ctx, seen)
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if matches || failed {
-			hits = append(hits, Hit{SubscriptionID: one.id, DestinationID: one.destination, Failed: failed})
+	hits, _, err := r.MatchWithin(ctx, m, nil, func() bool { return false })
+	return hits, err
+}
+
+// MatchWithin is Match for a limited time: it evaluates one filter, and the others until isSpent, first those that the index has
+// selected. unmatched are the subscriptions whose filters are left, by ascending ID. If among isn't nil, it is sorted, and all
+// other subscriptions are ignored.
+func (r *Router) MatchWithin(
+	ctx context.Context, m Message, among []int64, isSpent func() bool,
+) (hits []Hit, unmatched []int64, err error) {
+	seen := &filterInput{message: m, results: map[*filter]filterResult{}}
+	found := r.candidates(seen)
+	if among != nil {
+		found = slices.DeleteFunc(found, func(one *route) bool {
+			_, isListed := slices.BinarySearch(among, one.id)
+			return !isListed
+		})
+	}
+	for _, isIndexed := range []bool{true, false} {
+		for _, one := range found {
+			if isIndexed != (one.path != "") || one.filter == nil || seen.has(one.filter) || len(seen.results) > 0 && isSpent() {
+				continue
+			}
+			seen.results[one.filter] = one.filter.evaluate(ctx, seen)
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
-	return hits, nil
+	hits, unmatched = seen.sort(found)
+	return hits, unmatched, nil
 }
 
 // candidates returns the routes for which only the rest of the filter is left to evaluate.
@@ -133,6 +149,9 @@ func (r *Router) each(provider, eventType string, visit func(*bucket)) {
 
 func (r *Router) add(one *route) {
 	r.routes[one.id] = one
+	if one.filter != nil {
+		one.filter = r.share(one.filter)
+	}
 	for _, provider := range one.providers {
 		of := r.index[provider]
 		if of == nil {
@@ -151,6 +170,11 @@ func (r *Router) remove(id int64) {
 		return
 	}
 	delete(r.routes, id)
+	if f := one.filter; f != nil {
+		if f.uses--; f.uses == 0 {
+			delete(r.filters, f.source)
+		}
+	}
 	for _, provider := range one.providers {
 		of := r.index[provider]
 		for _, pattern := range one.types {
@@ -163,6 +187,16 @@ func (r *Router) remove(id int64) {
 			delete(r.index, provider)
 		}
 	}
+}
+
+// share returns the filter of all routes with its source.
+func (r *Router) share(f *filter) *filter {
+	if r.filters[f.source] == nil {
+		r.filters[f.source] = f
+	}
+	f = r.filters[f.source]
+	f.uses++
+	return f
 }
 
 // providerIndex holds the routes of one provider, or of any: by exact type, and by the literal prefix of a glob.
@@ -263,30 +297,26 @@ func (b *bucket) remove(one *route) {
 	}
 }
 
-// route is a compiled subscription.
+// route is a subscription as the index needs it.
 type route struct {
 	id, destination  int64
 	providers, types []string // "" for any provider, "*" for any type
 	requires         jq.Equality
-	path             string // required path; "" if none
-	filter           string // rest of the filter; "" if none
-	compiled         func() (*jq.Expression, error)
+	path             string  // required path; "" if none
+	filter           *filter // nil if the index says all
 }
 
 func newRoute(s Subscription) *route {
 	one := &route{
 		id: s.ID, destination: s.DestinationID, providers: distinct(s.Events.Providers, ""), types: distinct(s.Events.Types, "*"),
-		filter: s.Events.Filter,
 	}
-	required, alone, ok := jq.RequiredEquality(one.filter)
+	required, alone, ok := jq.RequiredEquality(s.Events.Filter)
 	if ok {
 		one.requires, one.path = required, strings.Join(required.Names, "\x00")+"\x00"
 	}
-	if alone {
-		one.filter = ""
+	if s.Events.Filter != "" && !alone {
+		one.filter = newFilter(s.Events.Filter)
 	}
-	source := one.filter
-	one.compiled = sync.OnceValues(func() (*jq.Expression, error) { return jq.Compile("events.filter", source) })
 	return one
 }
 
@@ -300,45 +330,4 @@ func distinct(names []string, all string) []string {
 		set[name] = true
 	}
 	return slices.Collect(maps.Keys(set))
-}
-
-// matches evaluates the rest of the filter, and compiles it on first use: of 10,000 filters, few are ever needed.
-func (o *route) matches(ctx context.Context, seen *filterInput) (matches, failed bool) {
-	if o.filter == "" {
-		return true, false
-	}
-	filter, err := o.compiled()
-	if err != nil {
-		return false, true
-	}
-	v, err := filter.FirstWithin(ctx, seen.input(filter), filterBudget)
-	return v == true, err != nil
-}
-
-// filterInput caches the input of filters.
-type filterInput struct {
-	message Message
-	facts   *jq.Input // without the body
-	whole   *jq.Input
-}
-
-func (s *filterInput) input(x *jq.Expression) jq.Input {
-	return s.see(x.Dependencies.Body || strings.Contains(x.Source, "$root"))
-}
-
-func (s *filterInput) at(names []string) any { return s.see(names[0] == "body").At(names) }
-
-func (s *filterInput) see(body bool) jq.Input {
-	if body && s.whole == nil {
-		in := s.message.Input()
-		s.whole = &in
-	}
-	if s.whole != nil {
-		return *s.whole
-	}
-	if s.facts == nil {
-		in := s.message.inputOf(nil, nil)
-		s.facts = &in
-	}
-	return *s.facts
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,74 @@ func BenchmarkRouter(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Of 10,000 equal filters one is evaluated: an event allocates little more than the list of its matches.
+func TestEqualFiltersAreEvaluatedOnce(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
+	for name, text := range map[string]string{"all match": "evt", "none matches": "other"} {
+		router := delivery.NewRouter()
+		for i := range 10_000 {
+			router.Put(delivery.Subscription{
+				ID: int64(i + 1), Active: true, Events: delivery.Events{Filter: fmt.Sprintf(`.body.id | startswith(%q)`, text)},
+			})
+		}
+		m := delivery.Message{Receipt: event.Receipt{Provider: "p"}, Type: "t", Body: []byte(`{"id":"evt_1"}`)}
+		match := func() {
+			hits, unmatched, err := router.MatchWithin(t.Context(), m, nil, func() bool {
+				require.Fail(t, "a second filter is to be evaluated")
+				return true
+			})
+			require.NoError(t, err)
+			require.Empty(t, unmatched)
+			require.Equal(t, text == "evt", len(hits) == 10_000)
+		}
+		match() // compiles the filter
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		match()
+		runtime.ReadMemStats(&after)
+		allocated := after.TotalAlloc - before.TotalAlloc
+		t.Logf("%s: %d kB", name, allocated>>10)
+		require.Less(t, allocated, uint64(1<<20), name)
+	}
+}
+
+// Filters are evaluated until the time for them is over: those that the index has selected first, and each only once. What is left
+// is what a later call must match to find all.
+func TestFiltersThatAreLeft(t *testing.T) {
+	t.Parallel()
+	router := delivery.NewRouter()
+	for i := range int64(100) {
+		filter := fmt.Sprintf(`(.body.id | length) %% %d == 0`, i/2+1) // two have each
+		switch {
+		case i == 40:
+			filter = ""
+		case i >= 90:
+			filter = fmt.Sprintf(`.body.id == "12" and (.body.id | length) < %d`, i)
+		}
+		router.Put(delivery.Subscription{ID: i, Active: true, Events: delivery.Events{Filter: filter}})
+	}
+	m := delivery.Message{Type: "t", Body: []byte(`{"id":"12"}`)}
+	want, err := router.Match(t.Context(), m)
+	require.NoError(t, err)
+	for limit := 1; limit < 50; limit += 7 {
+		var found []delivery.Hit
+		var left []int64
+		for calls := 0; calls == 0 || left != nil; calls++ {
+			evaluated := 0
+			hits, unmatched, err := router.MatchWithin(t.Context(), m, left, func() bool { evaluated++; return evaluated >= limit })
+			require.NoError(t, err)
+			require.True(t, slices.IsSorted(unmatched))
+			if calls == 0 {
+				require.Contains(t, hits, delivery.Hit{SubscriptionID: 40})
+				require.NotEmpty(t, unmatched)
+				require.Equal(t, limit < 10, slices.Max(unmatched) >= 90, "those by the index come first")
+			}
+			found, left = append(found, hits...), unmatched
+		}
+		slices.SortFunc(found, func(a, b delivery.Hit) int { return int(a.SubscriptionID - b.SubscriptionID) })
+		require.Equal(t, want, found)
 	}
 }
 

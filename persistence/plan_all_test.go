@@ -361,6 +361,8 @@ INSERT INTO delivery_attempts (event_id, subscription_id, lease, at, generation,
 SELECT event_id, subscription_id, gen_random_uuid(), now(), 0, true, '', '', 1 FROM deliveries`)
 	db.exec(`INSERT INTO delivery_fanouts (event_id, subscription_ids) SELECT event_id, '{1,2}' FROM delivery_queue LIMIT 5000`)
 	db.exec(`
+INSERT INTO delivery_unmatched (event_id, subscriptions) SELECT event_id, '{[1,3)}' FROM delivery_queue LIMIT 5000`)
+	db.exec(`
 INSERT INTO resends (id, subscription_id, everything, rate, state, started_by, ended_at)
 SELECT i::text, i, false, 1, 'completed', 'ada', now() FROM generate_series(1, 5000) AS i`)
 	db.exec(`ANALYZE`)

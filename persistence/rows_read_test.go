@@ -100,7 +100,7 @@ func (d *database) steps() []step {
 	// The changes are of transactions that this server has had, the deliveries have expired, and the first events have none.
 	d.exec(`UPDATE changes SET xid = (xid::text::bigint % 700 + 1)::text::xid8`)
 	d.exec(`UPDATE delivery_queue SET queued_at = '2020-01-01'`)
-	for _, queue := range []string{"delivery_queue", "delivery_fanouts"} {
+	for _, queue := range []string{"delivery_queue", "delivery_fanouts", "delivery_unmatched"} {
 		d.exec(`DELETE FROM ` + queue + ` WHERE event_id < lpad(to_hex(2000), 32, '0')::uuid`)
 	}
 	const endpoint = 1_000_000
@@ -141,6 +141,7 @@ func (d *database) steps() []step {
 		{"record a dead letter", mostRows, func() error { d.record(letter); return nil }},
 		{"process a dead letter", mostRows, func() error { d.process(letter.Receipt, change); return nil }},
 		{"fan-out", mostRows, func() error { return second(d.Subscriptions.FanOut(ctx)) }},
+		{"finish matching", mostRows, func() error { return second(d.Subscriptions.FinishMatching(ctx)) }},
 		{"lease", mostRows, func() error { return second2(d.Outbox.Lease(ctx, delivery.LeaseRequest{Limit: 20})) }},
 		{"settle successes", mostRows, settle(delivery.OK, "200")},
 		{"settle failures", mostRows, settle(delivery.Bad, "503")},

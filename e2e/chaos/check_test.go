@@ -59,7 +59,7 @@ func (w *world) unfinished(c sdk.Client) (int, error) {
 		return 0, err
 	}
 	rows, err := w.count("SELECT (SELECT count(*) FROM inbox) + (SELECT count(*) FROM delivery_queue) + " +
-		"(SELECT count(*) FROM delivery_fanouts)")
+		"(SELECT count(*) FROM delivery_fanouts) + (SELECT count(*) FROM delivery_unmatched)")
 	return int(open.GetCount()) + rows, err
 }
 

@@ -191,7 +191,8 @@ func (w *world) awaitQuiet(limit time.Duration) {
 		}
 		var spooled, deliveries int
 		err = w.pool.QueryRow(w.t.Context(), `SELECT (SELECT count(*) FROM inbox),
-			(SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM delivery_fanouts)`).Scan(&spooled, &deliveries)
+			(SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM delivery_fanouts) +
+			(SELECT count(*) FROM delivery_unmatched)`).Scan(&spooled, &deliveries)
 		if err != nil {
 			return err
 		}

@@ -76,6 +76,7 @@ func (p *process) deliveryChores() []dispatch.Chore {
 	return []dispatch.Chore{
 		{Name: "rearm", Every: rearmEvery, Do: func(ctx context.Context) (bool, error) { return false, p.store.Outbox.Rearm(ctx) }},
 		{Name: "fan out", Every: fanOutEvery, Do: p.store.Subscriptions.FanOut},
+		{Name: "finish matching", Every: fanOutEvery, Do: p.store.Subscriptions.FinishMatching},
 		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.Outbox.ExpireDeliveries)},
 		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.Outbox.CancelDeleted)},
 		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {

@@ -9,5 +9,5 @@
 //	events (advisory) ─▶ … ─▶ entities ─▶ delivery_queue                              the writer; never destination_states
 //	subscriptions_head ─▶ destinations ─▶ subscriptions, or destination_states         API changes, one version at a time
 //	destination_states (by ID) ─▶ delivery_queue                                       lease and settle
-//	resends, or delivery_fanouts ─▶ delivery_queue ─▶ dead_letters                     pages of both
+//	resends, delivery_fanouts or delivery_unmatched ─▶ delivery_queue ─▶ dead_letters  pages of each
 package outbox

@@ -67,6 +67,7 @@ SELECT event_id, subscription_id, destination_id, 'canceled', 'expunged', attemp
 	expungeAnswers  = `UPDATE deliveries SET answer = NULL WHERE event_id = $1::uuid`
 	expungeAttempts = `DELETE FROM delivery_attempts WHERE event_id = $1::uuid`
 	expungeFanout   = `DELETE FROM delivery_fanouts WHERE event_id = $1::uuid`
+	expungeMatching = `DELETE FROM delivery_unmatched WHERE event_id = $1::uuid`
 
 	insertEnded = `
 INSERT INTO deliveries AS d (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, answer, queued_at)
@@ -179,9 +180,10 @@ func QueueDiscard(b *pgx.Batch, k delivery.Key, by oversight.Actor) {
 }
 
 // QueueExpunge adds statements to a transaction that holds an event's lock: they cancel the event's deliveries, and remove the
-// responses of destinations. The rows of the deliveries stay, without responses.
+// responses of destinations. The rows of the deliveries stay, without responses. Those that are still to be queued come first, so
+// that a page of them that commits meanwhile is canceled, too.
 func QueueExpunge(b *pgx.Batch, eventID string) {
-	for _, sql := range []string{expungeOpen, expungeAnswers, expungeAttempts, expungeFanout} {
+	for _, sql := range []string{expungeFanout, expungeMatching, expungeOpen, expungeAnswers, expungeAttempts} {
 		b.Queue(sql, eventID)
 	}
 }

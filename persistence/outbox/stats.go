@@ -86,7 +86,7 @@ const longestDue = `
 SELECT coalesce(statement_timestamp() - min(next_at), '0') FROM destination_states
  WHERE state = 'ready' AND next_at <= statement_timestamp()`
 
-const countFanOuts = `SELECT count(*) FROM delivery_fanouts`
+const countFanOuts = `SELECT (SELECT count(*) FROM delivery_fanouts) + (SELECT count(*) FROM delivery_unmatched)`
 
 // Overdue returns how long the first destination has been due, which is short if any dispatcher runs, and how many events wait
 // for their fan-out to many subscriptions.

@@ -9,12 +9,12 @@
 //	before its transaction   routed with what this process has cached                             no query
 //	look                     reads the version of the subscriptions, among other things           no round trip
 //	if that has changed      what has changed is read, and the event routed again                 a round trip, once a change
-//	write                    delivery_queue · failed deliveries · fan-outs                        no round trip
+//	write                    delivery_queue · failed deliveries · fan-outs · what is unmatched     no round trip
 //	after the commit         dispatchers in this process are notified; others poll
 //
 // A change that the API has confirmed counts for every event received after that, since the look comes later. A subscription that
 // this version can't read gets nothing and is reported (Unreadable); one whose filter fails gets a failed delivery. Neither stops
-// an event.
+// an event. Filters that take too long together are left to FinishMatching: the transaction stores which.
 //
 // Its lock order is part of package outbox's, and documented there.
 package subscriptions

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/singleflight"
@@ -251,9 +252,12 @@ type Store struct {
 	cfg    Config
 	cache  *cache
 	looks  singleflight.Group
+
+	// Budget begins a time for filters, and reports whether it is over. Tests replace it.
+	Budget func(limit time.Duration) (isSpent func() bool)
 }
 
 // New makes a Store that queues deliveries with o.
 func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
-	return &Store{db: db, outbox: o, cfg: cfg, cache: newCache()}
+	return &Store{db: db, outbox: o, cfg: cfg, cache: newCache(), Budget: timer}
 }

@@ -81,6 +81,8 @@ type Event struct {
 type Routed struct {
 	version int64
 	hits    []delivery.Hit
+	// unmatched is a multirange of the subscriptions whose filters are left to FinishMatching; "" if there are none.
+	unmatched string
 }
 
 // unrouted is the value of an event that has not been matched yet.
@@ -89,8 +91,8 @@ var unrouted = Routed{version: -1}
 // IsOf reports whether the version is the same.
 func (r Routed) IsOf(version int64) bool { return r.version == version }
 
-// IsEmpty reports whether the event matches nothing.
-func (r Routed) IsEmpty() bool { return len(r.hits) == 0 }
+// IsEmpty reports whether the event matches nothing, and nothing is left to match.
+func (r Routed) IsEmpty() bool { return len(r.hits) == 0 && r.unmatched == "" }
 
 // EnsureLoaded fills the cache of destinations and subscriptions, unless it is filled. If that fails, each transaction that needs
 // them reads them.
@@ -100,24 +102,27 @@ func (s *Store) EnsureLoaded(ctx context.Context) {
 	}
 }
 
-// Route matches an event against the cache, without a query. The only error is ctx's.
-func (s *Store) Route(ctx context.Context, e Event) (Routed, error) {
+// Route matches an event against the cache, without a query. It evaluates filters until isSpent. The only error is ctx's.
+func (s *Store) Route(ctx context.Context, e Event, isSpent func() bool) (Routed, error) {
 	if !s.cache.isRead() {
 		return unrouted, nil
 	}
 	version := s.cache.at() // the match may be newer than the version, never older
-	hits, err := s.cache.router.Match(ctx, delivery.Message{
-		Receipt: e.Receipt, Type: e.Type, OccurredAt: e.OccurredAt, Body: e.Body,
-	})
+	m := delivery.Message{Receipt: e.Receipt, Type: e.Type, OccurredAt: e.OccurredAt, Body: e.Body}
+	hits, unmatched, err := s.cache.router.MatchWithin(ctx, m, nil, isSpent)
 	if err != nil {
 		return unrouted, err
 	}
-	return Routed{version: version, hits: hits}, nil
+	routed := Routed{version: version, hits: hits}
+	if len(unmatched) > 0 {
+		routed.unmatched = rangesOf(unmatched)
+	}
+	return routed, nil
 }
 
 // RouteWithoutBody is Route for an event whose body isn't available. If the body may be needed, the event stays unrouted.
-func (s *Store) RouteWithoutBody(ctx context.Context, e Event) (Routed, error) {
-	routed, err := s.Route(ctx, e)
+func (s *Store) RouteWithoutBody(ctx context.Context, e Event, isSpent func() bool) (Routed, error) {
+	routed, err := s.Route(ctx, e, isSpent)
 	if err == nil && s.Reads(e) {
 		return unrouted, nil
 	}
@@ -147,6 +152,9 @@ type Match struct {
 func QueueDeliveries(b *pgx.Batch, events []Match) {
 	var open, failed pairs
 	for _, e := range events {
+		if e.Routed.unmatched != "" {
+			b.Queue(queueUnmatched, e.EventID, e.Routed.unmatched)
+		}
 		wanted, broken := e.Routed.split()
 		if failed.add(e.EventID, broken); len(wanted) == 0 {
 			continue
@@ -155,23 +163,19 @@ func QueueDeliveries(b *pgx.Batch, events []Match) {
 			open.add(e.EventID, wanted)
 			continue
 		}
-		ids := make([]int64, len(wanted))
-		for i, h := range wanted {
-			ids[i] = h.SubscriptionID
-		}
-		b.Queue(queueFanOut, e.EventID, ids)
+		b.Queue(queueFanOut, e.EventID, postgres.Column(wanted, func(h delivery.Hit) int64 { return h.SubscriptionID }))
 	}
 	if len(open.events) > 0 {
 		b.Queue(queueDeliveries, open.events, open.subscriptions, open.destinations)
 	}
-	if len(failed.events) > 0 {
-		b.Queue(failDeliveries, failed.events, failed.subscriptions, failed.destinations, delivery.CodeFilterError,
-			string(event.StepDeliver))
-	}
+	failed.queueFailed(b)
 }
 
 // split separates the deliveries to queue from those that have failed already.
 func (r Routed) split() (wanted, broken []delivery.Hit) {
+	if !slices.ContainsFunc(r.hits, func(h delivery.Hit) bool { return h.Failed }) {
+		return r.hits, nil
+	}
 	for _, h := range r.hits {
 		if h.Failed {
 			broken = append(broken, h)

@@ -143,14 +143,16 @@ func (s *Store) Messages(
 	return messages, read, nil
 }
 
-func addMessage(messages map[string]delivery.Message, row pgx.CollectableRow) error {
+// addMessage adds the event of a row, unless it is gone. before are the columns in front of the event's.
+func addMessage(messages map[string]delivery.Message, row pgx.CollectableRow, before ...any) error {
 	var (
 		id               string
 		there            bool
 		receipt, headers []byte
 		m                delivery.Message
 	)
-	err := row.Scan(&id, &there, &receipt, &headers, &m.Type, postgres.TimeOrZero(&m.OccurredAt), &m.Body, &m.PossibleDuplicateOf)
+	err := row.Scan(append(before,
+		&id, &there, &receipt, &headers, &m.Type, postgres.TimeOrZero(&m.OccurredAt), &m.Body, &m.PossibleDuplicateOf)...)
 	if err != nil || !there {
 		return err
 	}

@@ -66,6 +66,7 @@ const isOutdated = `e.status IN ('processed', 'dead')
                                         SELECT event_id FROM delivery_queue WHERE event_id >= e.id ORDER BY event_id LIMIT 1) AS q
                                   WHERE q.event_id = e.id)
                  AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id OFFSET 0)
+                 AND NOT EXISTS (SELECT FROM delivery_unmatched AS u WHERE u.event_id = e.id OFFSET 0)
                  AND coalesce(greatest(e.processed_at, e.rerun_at), '-infinity') < `
 
 // purgeLinks removes the changes of purged events that no fold will ever read: those before the last snapshot or delete that

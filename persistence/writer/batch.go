@@ -40,6 +40,7 @@ func (s *Store) ProcessBatch(
 	}
 	mine := taken[:0:0]
 	keys := map[string]bool{}
+	isSpent := s.subscriptions.FilterBudget(len(taken))
 	for _, e := range taken {
 		if keys[e.row.WorkflowID] {
 			e.stay() // when two dedupe windows of one key meet, the second event waits for the next batch
@@ -52,7 +53,7 @@ func (s *Store) ProcessBatch(
 			continue
 		}
 		if e.Outcome != event.OutcomeLeft {
-			if err := s.route(ctx, e.write); err != nil {
+			if err := s.route(ctx, e.write, isSpent); err != nil {
 				return nil, err
 			}
 		}

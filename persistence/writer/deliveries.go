@@ -14,14 +14,15 @@ import (
 const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid[])`
 
 // route routes an event before its transaction locks anything: a filter may take a few milliseconds. The transaction routes
-// events that aren't routed by then, or whose subscriptions have changed since. The only error is ctx's.
-func (s *Store) route(ctx context.Context, w *eventWrite) (err error) {
+// events that aren't routed by then, or whose subscriptions have changed since. Filters are evaluated until isSpent. The only error
+// is ctx's.
+func (s *Store) route(ctx context.Context, w *eventWrite, isSpent func() bool) (err error) {
 	switch {
 	case !w.folds() || outcomeOf(w.parsed) == event.OutcomeIgnored:
 	case w.scope == event.EntitiesOnly:
-		w.routed, err = s.subscriptions.RouteWithoutBody(ctx, w.event(nil))
+		w.routed, err = s.subscriptions.RouteWithoutBody(ctx, w.event(nil), isSpent)
 	default:
-		w.routed, err = s.subscriptions.Route(ctx, w.event(w.row.body))
+		w.routed, err = s.subscriptions.Route(ctx, w.event(w.row.body), isSpent)
 	}
 	return err
 }
@@ -67,12 +68,13 @@ func (t *transaction) routeAgain(ctx context.Context, ws []*eventWrite) error {
 	if err != nil {
 		return err
 	}
+	isSpent := t.subscriptions.FilterBudget(len(ws))
 	for _, w := range ws {
 		body, isStored := stored[w.receipt.ID]
 		if !isStored {
 			body = w.row.body
 		}
-		if w.routed, err = t.subscriptions.Route(ctx, w.event(body)); err != nil {
+		if w.routed, err = t.subscriptions.Route(ctx, w.event(body), isSpent); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func (s *Store) write(
 	w, err := newLive(r, body, p, run, scope)
 	if err == nil {
 		s.subscriptions.EnsureLoaded(ctx)
-		err = s.route(ctx, w)
+		err = s.route(ctx, w, s.subscriptions.FilterBudget(1))
 	}
 	if err != nil {
 		return persisted, err

@@ -64,7 +64,8 @@ SELECT e.id || ' to ' || s.id
  WHERE s.id = $2 AND s.active AND (cardinality($3::text[]) = 0 OR e.provider = ANY ($3::text[]))
    AND NOT EXISTS (SELECT FROM delivery_queue AS q WHERE q.event_id = e.id AND q.subscription_id = s.id)
    AND NOT EXISTS (SELECT FROM deliveries AS d WHERE d.event_id = e.id AND d.subscription_id = s.id)
-   AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id AND s.id = ANY (f.subscription_ids))`
+   AND NOT EXISTS (SELECT FROM delivery_fanouts AS f WHERE f.event_id = e.id AND s.id = ANY (f.subscription_ids))
+   AND NOT EXISTS (SELECT FROM delivery_unmatched AS u WHERE u.event_id = e.id AND u.subscriptions @> s.id)`
 
 	unseenDeliveries = `
 SELECT d.event_id || ' to ' || d.subscription_id
