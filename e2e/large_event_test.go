@@ -25,6 +25,7 @@ body_limit: 4194304
 auth:
   - token: {secrets: BULKY_TOKEN, in: header, name: x-bulky-token}
 type: .body.type
+untyped: reject
 key: {parts: [.body.id]}
 entities:
   - kind: document
@@ -63,7 +64,7 @@ func TestLargeEventsOutlastAnOutage(t *testing.T) {
 	for _, i := range installations {
 		nodes = append(nodes, i.start(t, "serve"))
 	}
-	events := []sent{{id: "poison", body: bulkyEvent("poison", 1_500_000, -1), dead: true}}
+	events := []sent{{id: "poison", body: withoutType("poison", 1_500_000), dead: true}}
 	for _, size := range []int{512<<10 - 1, 512 << 10, 512<<10 + 1, 1_100_000, 1_500_000, event.MaxInline} {
 		id := fmt.Sprintf("size-%d", size)
 		events = append(events, sent{id: id, body: bulkyEvent(id, size, 1)})
@@ -119,11 +120,14 @@ func (i *installation) historySize(t *testing.T, workflowID string) (size int) {
 	return size
 }
 
-// bulkyEvent returns an event of exactly size bytes; with a negative number of entities, one that can't be parsed.
+// bulkyEvent returns an event of exactly size bytes.
 func bulkyEvent(id string, size, entities int) string {
 	text := fmt.Sprintf(`{"id":%q,"type":"document.written","entities":%d,"text":"`, id, entities)
-	if entities < 0 {
-		text = fmt.Sprintf(`{"id":%q,"type":"document.written","entities":"many","text":"`, id)
-	}
 	return text + strings.Repeat("x", size-len(text)-len(`"}`)) + `"}`
+}
+
+// withoutType returns an event of exactly size bytes that is rejected, and so is a dead letter at once. A failure, such as that of an
+// expression, would be retried for 35 seconds.
+func withoutType(id string, size int) string {
+	return strings.Replace(bulkyEvent(id, size, 3), `"type"`, `"tipe"`, 1)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,11 +15,11 @@ import (
 	"holdfast/workflows"
 )
 
-// largeProvider returns the settings of the provider whose events may have 25 MiB. Those without a type are dead letters at once.
+// largeProvider returns the settings of the provider whose events may have 25 MiB.
 func largeProvider(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bulky.yaml"), []byte(largest+"untyped: reject\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bulky.yaml"), []byte(largest), 0o600))
 	return []string{"HOLDFAST_PROVIDERS_DIR=" + dir, "BULKY_TOKEN=" + secret}
 }
 
@@ -48,10 +47,14 @@ func TestLargeEventsOutlastTemporal(t *testing.T) {
 	ingress.kill()
 	require.NoError(t, alone.Start())
 
-	i.start(t, "serve")
+	due := func() { i.exec(t, "UPDATE inbox SET due_at = now()") } // for the drain of a process that starts
+	due()
+	n := i.start(t, "serve")
 	i.awaitCount(t, 2*time.Minute, 2, processedEvents)
 	i.awaitCount(t, time.Minute, 1, openDeadLetters)
-	i.exec(t, "UPDATE inbox SET due_at = now()") // the redelivery's body leaves when the drain checks it again
+	n.terminate(t)
+	due() // the redelivery's body leaves when it is checked again
+	i.start(t, "serve")
 	i.awaitCount(t, time.Minute, 0, inboxRows)
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events"))
 	require.Equal(t, 3, i.count(t, "SELECT count(*) FROM entities WHERE links = 1"))
@@ -127,9 +130,4 @@ func TestAnOlderDatabaseNamesTheLargeEventsItLost(t *testing.T) {
 	}
 	i.awaitCount(t, time.Minute, 1, lostEvents) // the provider sends the dead one again, and it is a dead letter again
 	require.Equal(t, 3, i.count(t, processedEvents))
-}
-
-// withoutType returns an event of exactly size bytes that is a dead letter at once.
-func withoutType(id string, size int) string {
-	return strings.Replace(bulkyEvent(id, size, 1), `"type"`, `"tipe"`, 1)
 }

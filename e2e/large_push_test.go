@@ -13,13 +13,14 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// largest stores one entity with the event's number; its bodies may have 25 MiB.
+// largest stores as many entities as an event says; its bodies may have 25 MiB. Events without a type are rejected.
 const largest = `
 name: bulky
 body_limit: 26214400
 auth:
   - token: {secrets: BULKY_TOKEN, in: header, name: x-bulky-token}
 type: .body.type
+untyped: reject
 key: {parts: [.body.id]}
 entities:
   - kind: document
@@ -83,7 +84,7 @@ func TestLargeEventsThatCannotBeProcessed(t *testing.T) {
 	i := newInstallation(t)
 	i.env = append(i.env, "HOLDFAST_PROVIDERS_DIR="+dir, "BULKY_TOKEN="+secret)
 	ingress := i.start(t, "ingress")
-	poison, lost := bulkyEvent("poison", 6<<20, -1), bulkyEvent("lost", 3<<20, 1)
+	poison, lost := withoutType("poison", 6<<20), bulkyEvent("lost", 3<<20, 1)
 	for _, body := range []string{poison, lost} {
 		require.Equal(t, "accepted", ingress.deliver(t, 202, "/webhooks/bulky", body, "X-Bulky-Token", secret).state())
 	}
@@ -101,7 +102,7 @@ func TestLargeEventsThatCannotBeProcessed(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM inbox"))
 
 	worker.kill()
-	corrected := strings.Replace(largest, "range(.body.entities)", `range(1)`, 1)
+	corrected := strings.Replace(largest, ".body.type", ".body.tipe", 1)
 	require.NoError(t, os.WriteFile(file, []byte(corrected), 0o600))
 	i.start(t, "worker")
 	out, err := i.run(t, "dlq", "replay", fmt.Sprint(i.letterOf(t, "bulky:poison")))

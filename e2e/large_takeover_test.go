@@ -36,7 +36,7 @@ func takeOverLarge(t *testing.T, name string, size int) {
 	i := newInstallation(t, "HOLDFAST_PROVIDERS_DIR="+filepath.Dir(file), "BULKY_TOKEN="+secret)
 	n := i.start(t, "serve")
 	const workflowID = "bulky:large"
-	body := bulkyEvent("large", size, -1)
+	body := withoutType("large", size)
 	send := func(status enumspb.WorkflowExecutionStatus) (eventID string) {
 		a := n.deliver(t, 202, "/webhooks/bulky", body, "X-Bulky-Token", secret)
 		i.awaitStatus(t, workflowID, status)
@@ -58,7 +58,7 @@ func takeOverLarge(t *testing.T, name string, size int) {
 	i.replay(t, name+"_dead_owner", workflowID)
 
 	n.kill()
-	corrected := strings.Replace(largest, "range(.body.entities)", `range(if .body.entities == "many" then 3 else .body.entities end)`, 1)
+	corrected := strings.Replace(largest, ".body.type", ".body.tipe", 1)
 	require.NoError(t, os.WriteFile(file, []byte(corrected), 0o600))
 	i.forget(t, workflowID, "Failed")
 	n = i.start(t, "serve")

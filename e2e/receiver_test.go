@@ -21,13 +21,15 @@ import (
 //   - it disables the destination, and ends, when the failure has lasted for too long
 func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 	t.Parallel()
-	i := newInstallationInTrouble(t)
+	i := newInstallationWithEndpoint(t)
 	i.troubleSince(t, "3 minutes")
+	i.start(t, "serve")
 	workflowID := workflows.DestinationWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
 	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
 	terminated := i.describe(t, workflowID).GetExecution().GetRunId()
 	i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", workflowID, "--reason", "by mistake")
+	i.start(t, "worker") // checks at once; a running one does every half a minute
 	i.awaitOtherRun(t, workflowID, terminated)
 
 	long := i.describe(t, workflowID).GetExecution().GetRunId()
@@ -48,10 +50,11 @@ func TestTheWorkflowOfAReceiverReturns(t *testing.T) {
 //   - operators weren't notified of the failure, so they aren't notified of its end, and the history replays
 func TestAFailureThatEndsInAPauseIsNotReported(t *testing.T) {
 	t.Parallel()
-	i := newInstallationInTrouble(t)
+	i := newInstallationWithEndpoint(t)
 	out, err := i.run(t, "destination", "pause", "crm", "--reason", "they deploy")
 	require.NoError(t, err, out)
 	i.troubleSince(t, "3 minutes")
+	i.start(t, "serve")
 	workflowID := workflows.DestinationWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
 	i.awaitEvent(t, workflowID, enumspb.EVENT_TYPE_TIMER_STARTED)
@@ -66,8 +69,9 @@ func TestAFailureThatEndsInAPauseIsNotReported(t *testing.T) {
 //   - the workflow ends without another notification, and its history replays
 func TestAnOperatorEndsTheFailureOfADestination(t *testing.T) {
 	t.Parallel()
-	i := newInstallationInTrouble(t)
+	i := newInstallationWithEndpoint(t)
 	i.troubleSince(t, "3 minutes")
+	i.start(t, "serve")
 	workflowID := workflows.DestinationWorkflowID("crm")
 	i.awaitOtherRun(t, workflowID, "")
 	const notified = "SELECT count(*) FROM error_log WHERE error_code LIKE 'destination_%'"
@@ -78,14 +82,13 @@ func TestAnOperatorEndsTheFailureOfADestination(t *testing.T) {
 	i.replay(t, "destination_resumed", workflowID)
 }
 
-// newInstallationInTrouble has a destination, crm, and a process that delivers.
-func newInstallationInTrouble(t *testing.T) *installation {
+// newInstallationWithEndpoint has a destination, crm, and no process yet: one checks its destinations as soon as it starts.
+func newInstallationWithEndpoint(t *testing.T) *installation {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "subscriptions.yaml")
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "destinations: {crm: {http: {url: %q, secrets: CRM_SECRET}}}\n",
 		newEndpoint(t).URL), 0o600))
 	i := newInstallation(t, "CRM_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")
-	i.start(t, "serve")
 	out, err := i.run(t, "subscription", "apply", "-f", file)
 	require.NoError(t, err, out)
 	return i

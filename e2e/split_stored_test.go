@@ -18,13 +18,14 @@ import (
 	"holdfast/workflows/runs"
 )
 
-// bundle reads a request as one event, and fails, since only its items have lines.
+// bundle reads a request as one event, and rejects it, since only its items have a type.
 const bundle = `
 name: bundle
 body_limit: 26214400
 auth:
   - token: {secrets: BUNDLE_TOKEN, in: header, name: x-bundle-token}
 type: .body.type
+untyped: reject
 key: {parts: [.body.id], certainty: certain}
 entities:
   - {kind: order, each: range(.body.lines), id: .body.id, op: patch, state: '{total: .body.total}'}

@@ -66,7 +66,7 @@ type Drain struct {
 	// conflicts reports acknowledged events whose key turns out to belong to another event.
 	conflicts conflicts
 	waited    time.Duration // the age of the oldest event of the last page
-	copiesAt  time.Time     // when large events and copies are checked next
+	copiesAt  time.Time     // when large events and copies are checked next; zero: at once
 
 	ctx     context.Context //nolint:containedctx // of Run, which Stop ends
 	cancel  context.CancelFunc
@@ -80,7 +80,6 @@ func NewDrain(
 	d := &Drain{
 		queue: queue, starter: starter, breaker: breaker, startTimeout: startTimeout, drained: newDrainedCounter(),
 		conflicts: conflicts{store},
-		copiesAt:  time.Now().Add(copiesPoll),
 		stopped:   make(chan struct{}),
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())

@@ -362,7 +362,7 @@ func TestDrainLeavesTheBulkLane(t *testing.T) {
 
 var errAway = errors.New("away")
 
-// pages is an inbox with so many full pages, followed by nothing or an error.
+// pages is an inbox whose overflow lane has so many full pages, followed by nothing or an error.
 type pages struct {
 	full  int
 	err   error
@@ -370,8 +370,11 @@ type pages struct {
 }
 
 func (p *pages) DrainInbox(
-	_ context.Context, _ event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.StartOutcome,
+	_ context.Context, lane event.Lane, limit int, _ func(context.Context, []event.Waiting) []event.StartOutcome,
 ) (int, error) {
+	if lane != event.LaneOverflow {
+		return 0, nil
+	}
 	if p.looks++; p.looks <= p.full {
 		return limit, nil
 	}
@@ -398,7 +401,7 @@ func TestLargeEventsStartDuringABacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lanes := backlog{}
 		stop := runDrain(t, lanes, newFakeStarter(), NewBreaker(4))
-		elapse(10*copiesPoll + time.Second/2)
+		elapse(9*copiesPoll + time.Second/2)
 		stop()
 		require.Equal(t, 10, lanes[event.LaneLarge])
 		require.Zero(t, lanes[event.LaneCopy])
