@@ -1,7 +1,7 @@
 -- Temporal's visibility table has 73 indexes or more, one for every search attribute that could be defined, and every workflow
 -- writes to all of them when it starts and again when it ends. Holdfast searches by a handful. This drops the others, in the
--- visibility database, and may run again after an upgrade of Temporal's schema (whose own migrations look for the indexes that
--- there are). Do not run it where other applications use the same database.
+-- visibility database, and leaves ordinary workflows out of those for schedules. It may run again after an upgrade of Temporal's
+-- schema (whose own migrations look for the indexes that there are). Do not run it where other applications use the same database.
 --
 -- Temporal stores a namespace's search attributes (Provider, EventType) in any free columns of their type, such as Keyword07, and
 -- keeps the names of these columns in its main database. Name them here; with several namespaces, those of all:
@@ -16,6 +16,7 @@ DO $$
 DECLARE
     kept text[] := string_to_array(lower(replace(current_setting('holdfast.keep', true), ' ', '')), ',');
     name text;
+    definition text;
 BEGIN
     IF kept IS NULL OR cardinality(kept) < 2 THEN
         RAISE EXCEPTION 'set holdfast.keep to the columns of the search attributes Provider and EventType'
@@ -40,7 +41,7 @@ BEGIN
          WHERE i.indrelid = 'executions_visibility'::regclass
            AND c.relname NOT IN (
                'executions_visibility_pkey',
-               'default_idx', 'by_execution_time', 'by_workflow_id', 'by_workflow_type', 'by_status', 'by_task_queue',
+               'default_idx', 'by_workflow_id', 'by_workflow_type', 'by_status',
                -- Schedules are found by these.
                'by_temporal_namespace_division', 'by_temporal_scheduled_by_id', 'by_temporal_schedule_paused')
            AND NOT EXISTS (
@@ -48,6 +49,16 @@ BEGIN
                 WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.attname = ANY (kept))
     LOOP
         EXECUTE format('DROP INDEX %I', name);
+    END LOOP;
+    -- Only schedules and their runs have values in these, so an index of the others' NULLs finds nothing.
+    FOR name, definition IN
+        SELECT c.relname, format('%s WHERE %I IS NOT NULL', pg_get_indexdef(i.indexrelid), a.attname)
+          FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[1]
+         WHERE i.indrelid = 'executions_visibility'::regclass AND i.indpred IS NULL
+           AND c.relname IN ('by_temporal_namespace_division', 'by_temporal_scheduled_by_id', 'by_temporal_schedule_paused')
+    LOOP
+        EXECUTE format('DROP INDEX %I', name);
+        EXECUTE definition;
     END LOOP;
 END
 $$;
