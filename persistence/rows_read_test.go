@@ -83,6 +83,10 @@ func (d *database) runSteps(t *testing.T, seen *statements) (sent []stepStatemen
 			if touchesTable.MatchString(one.sql) && !known[text] {
 				known[text] = true
 				sent = append(sent, stepStatement{one, s})
+				if !one.isSettings { // as with Config.PlansAtConnect
+					one.isSettings = true
+					sent = append(sent, stepStatement{one, s})
+				}
 			}
 		}
 	}

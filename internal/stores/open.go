@@ -26,6 +26,7 @@ func OpenStore(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (
 		return nil, err
 	}
 	c := StoreConfig(cfg)
+	c.PlansAtConnect = true
 	if t != nil {
 		c.Tracer = t.DatabaseTracer()
 	}

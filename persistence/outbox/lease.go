@@ -197,14 +197,13 @@ func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, 
 		}
 	}()
 	b := &pgx.Batch{}
-	b.Queue(postgres.CommitAsync)
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	if len(armed) > 0 {
 		b.Queue(arm, armed)
 	}
 	b.Queue(lockDue, l.maxDestinations, l.without(), l.want.Only).Query(l.collect)
 	b.Queue(nextDue, l.without(), l.want.Only).Query(l.collectNext)
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.db.BeginAsync(ctx, b)
 	if err != nil {
 		return nil, err
 	}

@@ -91,9 +91,8 @@ func (s *Store) releaseLost(ctx context.Context) {
 func (s *Store) releaseLeases(ctx context.Context, lost lostLease) (left lostLease) {
 	var free, passed []int64
 	b := &pgx.Batch{}
-	b.Queue(postgres.CommitAsync)
 	b.Queue(lockLost, lost.destinations).Query(postgres.Collect(&free, pgx.RowTo[int64]))
-	tx, err := s.db.Begin(ctx, b)
+	tx, err := s.db.BeginAsync(ctx, b)
 	if err != nil {
 		return lost
 	}

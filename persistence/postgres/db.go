@@ -27,6 +27,9 @@ type Config struct {
 	LockTimeout time.Duration
 	// ApplicationName is shown in pg_stat_activity; empty means "holdfast".
 	ApplicationName string
+	// PlansAtConnect sets SettingsOfPlans when a connection is made, so that transactions needn't send them; other statements have
+	// them, too. It does nothing behind a pooler. It is for processes that write: lists for operators are planned for their filters.
+	PlansAtConnect bool
 	// Tracer traces every statement; nil means none.
 	Tracer pgx.QueryTracer
 	// Sealer encrypts the secrets and header values of destinations; nil leaves them in clear.
@@ -81,8 +84,12 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	mayBePooled := pooled || strings.Contains(cfg.URL, session.ModeNamed)
 	params := pc.ConnConfig.RuntimeParams
 	params["application_name"] = cmp.Or(cfg.ApplicationName, defaultApplicationName)
+	plansAtConnect := cfg.PlansAtConnect && !mayBePooled
 	if !mayBePooled {
 		session.Configure(params)
+	}
+	if plansAtConnect {
+		session.ConfigurePlans(params)
 	}
 	if !pooled {
 		statement := milliseconds(cfg.StatementTimeout, defaultStatementTimeout)
@@ -95,6 +102,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	pc.ConnConfig.DialFunc = newDialer().DialContext
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		registerTypes(c.TypeMap())
+		if plansAtConnect {
+			c.PgConn().CustomData()[hasSettingsOfPlans] = true
+		}
 		return checkSession(ctx, c, mayBePooled)
 	}
 

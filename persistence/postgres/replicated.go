@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -158,7 +159,10 @@ func (r row) Scan(into ...any) error {
 	return r.rows.Err()
 }
 
-// send runs a batch on a connection.
+// send runs a batch on a connection. It leaves out SettingsOfPlans if the session has them.
 func send(ctx context.Context, conn *pgxpool.Conn, b *pgx.Batch) error {
+	if conn.Conn().PgConn().CustomData()[hasSettingsOfPlans] != nil {
+		b.QueuedQueries = slices.DeleteFunc(b.QueuedQueries, func(q *pgx.QueuedQuery) bool { return q.SQL == setPlans })
+	}
 	return replicated(conn.Conn(), conn.SendBatch(ctx, b).Close())
 }

@@ -38,6 +38,8 @@ const SettingsOfPlans = `
        set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true),
        set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`
 
+const setPlans = `SELECT ` + SettingsOfPlans
+
 // InOrder and InAnyOrder enclose a statement that needs few of many rows in the order of an index. Between the two, PostgreSQL
 // sorts nothing that it can read in order. Otherwise, if it expects few rows to meet all conditions, it reads and sorts all rows
 // that meet the first one.
@@ -46,13 +48,17 @@ const (
 	InAnyOrder = `SELECT set_config('enable_sort', 'on', true)`
 )
 
+// hasSettingsOfPlans is the key under which a connection stores that its session has SettingsOfPlans.
+const hasSettingsOfPlans = "holdfast/settings-of-plans"
+
 // CommitAsync allows a transaction to commit before it is on disk. It is only for writes that are repeated or repaired
 // automatically if a crash of the server loses them.
 const CommitAsync = `SELECT set_config('synchronous_commit', 'off', true)`
 
 // Transaction is one transaction in as few round trips as possible: BEGIN and COMMIT are sent with the statements.
 type Transaction struct {
-	conn *pgxpool.Conn // nil once it has ended
+	conn    *pgxpool.Conn // nil once it has ended
+	isAsync bool          // it commits with CommitAsync
 }
 
 // Rows is Query for CollectRows, which reports the error of the rows.
@@ -76,6 +82,16 @@ func (d *DB) SendRead(ctx context.Context, b *pgx.Batch) error {
 	}
 	defer conn.Release()
 	return send(ctx, conn, b)
+}
+
+// BeginAsync is Begin for a transaction that commits with CommitAsync. It doesn't wait for the standby.
+func (d *DB) BeginAsync(ctx context.Context, b *pgx.Batch) (*Transaction, error) {
+	tx, err := d.Begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	tx.isAsync = true
+	return tx, nil
 }
 
 // Begin opens a transaction with its first statements. On an error no transaction is open.
@@ -121,7 +137,7 @@ func CountInto(n *int64) func(pgconn.CommandTag) error {
 // Commit runs the last statements and commits. After that, what the transaction has written and read is on the synchronous
 // standby.
 func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
-	b.Queue(Confirm)
+	t.queueLast(b)
 	b.Queue("commit")
 	if err := t.Send(ctx, b); err != nil {
 		return err
@@ -134,7 +150,7 @@ func (t *Transaction) Commit(ctx context.Context, b *pgx.Batch) error {
 // ignored.
 func (t *Transaction) CommitThen(ctx context.Context, b, then *pgx.Batch) error {
 	committed := false
-	b.Queue(Confirm)
+	t.queueLast(b)
 	b.Queue("commit").Exec(func(tag pgconn.CommandTag) error {
 		committed = tag.String() == "COMMIT"
 		return nil
@@ -146,6 +162,15 @@ func (t *Transaction) CommitThen(ctx context.Context, b, then *pgx.Batch) error 
 	}
 	t.Rollback(ctx) // this only returns the connection
 	return nil
+}
+
+// queueLast adds the last statement before the commit.
+func (t *Transaction) queueLast(b *pgx.Batch) {
+	if t.isAsync {
+		b.Queue(CommitAsync)
+		return
+	}
+	b.Queue(Confirm)
 }
 
 // WholeThen runs a batch as one transaction, and then further statements like CommitThen, all in one round trip.

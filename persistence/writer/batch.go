@@ -193,7 +193,7 @@ func (t *transaction) processClaimed(ctx context.Context, events []*batched) err
 	t.events, t.locked = writesOf(events), map[event.EntityRef]*entities.Life{}
 	if len(t.events) > 0 {
 		b := &pgx.Batch{}
-		t.queueReads(b)
+		t.queueReads(b, timeouts{})
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func NewClaim(r event.Receipt) *Claim {
 }
 
 // Queue locks the event and claims its key.
-func (c *Claim) Queue(b *pgx.Batch) { c.queueReads(b) }
+func (c *Claim) Queue(b *pgx.Batch) { c.queueReads(b, timeouts{}) }
 
 // Settle returns the receipt under which the event must be kept, in the transaction that has claimed the key: a conflict under a
 // certain key gets a key of its own. If another event owns the key, nothing of this one is kept: the error is an

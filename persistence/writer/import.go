@@ -153,7 +153,7 @@ func (s *Store) Import(
 	}
 	if len(all) > 0 {
 		b := &pgx.Batch{}
-		t.queueReads(b)
+		t.queueReads(b, timeouts{})
 		if err := t.Send(ctx, b); err != nil {
 			return err
 		}

@@ -48,11 +48,11 @@ SELECT kind, external_id, op, change, version, occurred_at, event_id::text, posi
 )
 
 // queueReads locks the events, claims their keys, and reads everything that the transaction needs.
-func (t *transaction) queueReads(b *pgx.Batch) {
+func (t *transaction) queueReads(b *pgx.Batch, p timeouts) {
 	byKey := slices.SortedFunc(slices.Values(t.events), func(a, b *eventWrite) int {
 		return cmp.Or(cmp.Compare(a.provider(), b.provider()), cmp.Compare(a.receipt.Key, b.receipt.Key))
 	})
-	b.Queue(postgres.EventLocks, postgres.Column(byKey, (*eventWrite).id))
+	b.Queue(lockEvents, p.lock, p.statement, postgres.Column(byKey, (*eventWrite).id))
 	t.queueClaims(b, filter(byKey, func(w *eventWrite) bool { return w.scope != event.EntitiesOnly }))
 	t.queueContents(b)
 	t.queueCurrent(b, byKey, func(w *eventWrite) string { return w.receipt.Key }, func(w *eventWrite, c current) {

@@ -142,7 +142,7 @@ func (s *Store) Rewrite(ctx context.Context, tx *postgres.Transaction, all []*Re
 		Transaction: tx, events: writesOfReparsed(all), locked: map[event.EntityRef]*entities.Life{}, entities: s.entities,
 	}
 	b := &pgx.Batch{}
-	t.queueReads(b)
+	t.queueReads(b, timeouts{})
 	if err := t.Send(ctx, b); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"holdfast/persistence/subscriptions"
 )
 
-// timeouts is a lock timeout and a statement timeout. An empty value keeps the session's setting.
+// timeouts is a lock timeout and a statement timeout. An empty value keeps the one in force.
 type timeouts struct{ lock, statement string }
 
 var (
@@ -109,8 +109,8 @@ func (s *Store) tryTogether(ctx context.Context, ws []*eventWrite, p timeouts, f
 		foldFor: foldFor, pageSize: s.pageSize,
 	}
 	b := &pgx.Batch{}
-	queueSettings(b, p)
-	t.queueReads(b)
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	t.queueReads(b, p)
 	if t.Transaction, err = s.db.Begin(ctx, b); err != nil {
 		return err
 	}
@@ -118,12 +118,23 @@ func (s *Store) tryTogether(ctx context.Context, ws []*eventWrite, p timeouts, f
 	return t.finish(ctx)
 }
 
-const setTransaction = `
-SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock_timeout')), true),
-       set_config('statement_timeout', coalesce(nullif($2, ''), current_setting('statement_timeout')), true),
-       ` + postgres.SettingsOfPlans
+const (
+	setTimeouts = `
+SELECT set_config('lock_timeout', coalesce(nullif($1, ''), current_setting('lock_timeout')), true) AS lock,
+       set_config('statement_timeout', coalesce(nullif($2, ''), current_setting('statement_timeout')), true) AS statement`
 
-func queueSettings(b *pgx.Batch, p timeouts) { b.Queue(setTransaction, p.lock, p.statement) }
+	// lockEvents is setTimeouts, and then postgres.EventLocks. Its own statement_timeout is the session's.
+	lockEvents = `
+WITH timeouts AS MATERIALIZED (` + setTimeouts + `)
+SELECT pg_advisory_xact_lock(h) FROM timeouts CROSS JOIN (
+       SELECT DISTINCT hashtextextended(lower(id), 0) AS h FROM unnest($3::text[]) AS id ORDER BY h) AS in_one_order
+ WHERE timeouts.lock <> '' AND timeouts.statement <> ''`
+)
+
+func queueSettings(b *pgx.Batch, p timeouts) {
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(setTimeouts, p.lock, p.statement)
+}
 
 // finish folds, stores and routes the events that the transaction has looked at, queues what last adds, and commits.
 func (t *transaction) finish(ctx context.Context, last ...func(*pgx.Batch)) error {

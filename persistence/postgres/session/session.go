@@ -45,6 +45,15 @@ var Settings = []Setting{
 	{"enable_sort", "on", nil, plans},
 }
 
+// Plans are the settings with which most statements are planned: see postgres.SettingsOfPlans.
+var Plans = []Setting{
+	{"jit", "off", nil, plans},
+	{"plan_cache_mode", "force_generic_plan", nil, plans},
+	{"enable_seqscan", "off", nil, plans},
+	{"enable_hashjoin", "off", nil, plans},
+	{"enable_mergejoin", "off", nil, plans},
+}
+
 // SynchronousCommit is raised to "on" if it is lower; a higher value stays.
 const SynchronousCommit = "synchronous_commit"
 
@@ -59,8 +68,13 @@ var (
 )
 
 // Configure adds the settings to the parameters that a client sends when it connects.
-func Configure(params map[string]string) {
-	for _, s := range Settings {
+func Configure(params map[string]string) { configure(params, Settings) }
+
+// ConfigurePlans is Configure for Plans.
+func ConfigurePlans(params map[string]string) { configure(params, Plans) }
+
+func configure(params map[string]string, settings []Setting) {
+	for _, s := range settings {
 		if s.Value == "" {
 			continue
 		}
