@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/sdk/activity"
 
 	"holdfast/event"
+	"holdfast/event/tally"
 )
 
 // metricEventDuration is also recorded by the workflow of a single event.
@@ -49,14 +49,13 @@ var instruments = sync.OnceValue(func() (m instrumentSet) {
 
 func reportStep(ctx context.Context, took time.Duration, err error) {
 	info := activity.GetInfo(ctx)
-	step := attribute.String("step", info.ActivityType.Name)
-	lane := attribute.String("lane", laneOf(info))
+	step, lane := info.ActivityType.Name, laneOf(info)
 	outcome := "ok"
 	if err != nil {
 		outcome = string(event.ClassOf(err))
 	}
-	instruments().executions.Add(ctx, 1, metric.WithAttributes(step, lane, attribute.String("outcome", outcome)))
-	instruments().duration.Record(ctx, took.Seconds(), metric.WithAttributes(step, lane))
+	instruments().executions.Add(ctx, 1, tally.Labels("step", step, "lane", lane, "outcome", outcome))
+	instruments().duration.Record(ctx, took.Seconds(), tally.Labels("step", step, "lane", lane))
 }
 
 func laneOf(info activity.Info) string {
@@ -79,20 +78,19 @@ func reportPossibleDuplicate(ctx context.Context, provider, first string, err er
 	if event.CodeOf(err) == "repeat_flood" {
 		result = "flood"
 	}
-	instruments().possibleDuplicates.Add(ctx, 1,
-		metric.WithAttributes(attribute.String("provider", provider), attribute.String("result", result)))
+	instruments().possibleDuplicates.Add(ctx, 1, tally.Labels("provider", provider, "result", result))
 }
 
 // reportWithoutEffect counts changes whose part of the history was collapsed.
 func reportWithoutEffect(ctx context.Context, provider string, n int) {
 	if n > 0 {
-		instruments().withoutEffect.Add(ctx, int64(n), metric.WithAttributes(attribute.String("provider", provider)))
+		instruments().withoutEffect.Add(ctx, int64(n), tally.Labels("provider", provider))
 	}
 }
 
 // reportUnmapped counts an event whose rules for entities all gave nothing.
 func reportUnmapped(ctx context.Context, provider string) {
-	instruments().unmapped.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider)))
+	instruments().unmapped.Add(ctx, 1, tally.Labels("provider", provider))
 }
 
 // reportOmitted counts entities that an event left out.
@@ -100,7 +98,7 @@ func reportOmitted(ctx context.Context, r event.Receipt, o *event.Omitted) {
 	if o == nil {
 		return
 	}
-	instruments().omitted.Add(ctx, int64(o.Count), metric.WithAttributes(attribute.String("provider", r.Provider)))
+	instruments().omitted.Add(ctx, int64(o.Count), tally.Labels("provider", r.Provider))
 	activity.GetLogger(ctx).Warn("event.entities_omitted", "provider", r.Provider, "source", r.Source, "event_id", r.ID,
 		"workflow_id", r.WorkflowID(), "entities", o.Count, "reason", string(o.Entities[0].Reason))
 }
@@ -135,6 +133,6 @@ func reportBatch(ctx context.Context, events []event.Batched, took time.Duration
 		timers[k](now.Sub(e.Receipt.ReceivedAt))
 	}
 	for outcome, n := range outcomes {
-		instruments().batchEvents.Add(ctx, n, metric.WithAttributes(attribute.String("outcome", string(outcome))))
+		instruments().batchEvents.Add(ctx, n, tally.Labels("outcome", string(outcome)))
 	}
 }

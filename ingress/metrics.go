@@ -3,16 +3,14 @@ package ingress
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"holdfast/event"
+	"holdfast/event/tally"
 	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/workflows/runs"
@@ -25,35 +23,11 @@ type requestMetrics struct {
 	refused metric.Int64Counter
 	latency metric.Float64Histogram
 	answers metric.Int64Counter
-
-	labels *lru.Cache[labels, metric.MeasurementOption]
-}
-
-// labels are a set of attributes: alternating names and values. An attribute named "" is ignored.
-type labels [8]string
-
-// maxLabels bounds the cached sets. There are a few for each event type of a definition.
-const maxLabels = 1000
-
-// with returns the set as a cached option: creating one takes longer than counting with it.
-func (m requestMetrics) with(l labels) metric.MeasurementOption {
-	if option, ok := m.labels.Get(l); ok {
-		return option
-	}
-	var set []attribute.KeyValue
-	for pair := range slices.Chunk(l[:], 2) {
-		if pair[0] != "" {
-			set = append(set, attribute.String(pair[0], pair[1]))
-		}
-	}
-	option := metric.WithAttributeSet(attribute.NewSet(set...))
-	m.labels.Add(l, option)
-	return option
 }
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [5]error
+	var errs [4]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, type, state (accepted, or where the first one stands) and duplicate."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -62,7 +36,6 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Time from a request's arrival to its answer, by provider and outcome."))
 	m.answers, errs[3] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
-	m.labels, errs[4] = lru.New[labels, metric.MeasurementOption](maxLabels)
 	return m, errors.Join(errs[:]...)
 }
 
@@ -80,7 +53,7 @@ func (s *Server) observeNow() error {
 		metric.WithDescription("How long the answers of the last minute took, by figure (average, p50, p95, p99)."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			for figure, ms := range s.lastMinute.sum(s.now()).latencies().figures() {
-				o.Observe(ms/1000, metric.WithAttributes(attribute.String("figure", figure)))
+				o.Observe(ms/1000, tally.Labels("figure", figure))
 			}
 			return nil
 		}))
@@ -94,14 +67,14 @@ func (s *Server) observeNow() error {
 }
 
 func (m requestMetrics) answered(o *observation, took time.Duration) {
-	m.latency.Record(o.ctx, took.Seconds(), m.with(labels{"provider", o.provider, "outcome", o.outcome}))
+	m.latency.Record(o.ctx, took.Seconds(), tally.Labels("provider", o.provider, "outcome", o.outcome))
 	if o.outcome == outcomeRefused {
-		m.refused.Add(o.ctx, 1, m.with(labels{"provider", o.provider, "reason", o.reason}))
+		m.refused.Add(o.ctx, 1, tally.Labels("provider", o.provider, "reason", o.reason))
 	}
 }
 
 func (m requestMetrics) questionAnswered(ctx context.Context, provider, by string) {
-	m.answers.Add(ctx, 1, m.with(labels{"provider", provider, "by", by}))
+	m.answers.Add(ctx, 1, tally.Labels("provider", provider, "by", by))
 }
 
 // isDuplicate reports whether the event came before. A different event with the same key doesn't count.
@@ -109,9 +82,9 @@ func isDuplicate(e runs.Started) bool { return !intake.IsNew(e.State) && e.Confl
 
 func (s *Server) countEvents(ctx context.Context, p *providers.Provider, events []event.Received, started []runs.Started) {
 	for i, e := range started {
-		s.metrics.events.Add(ctx, 1, s.metrics.with(labels{
+		s.metrics.events.Add(ctx, 1, tally.Labels(
 			"provider", p.Name(), "event_type", p.TypeLabel(events[i].Type), "state", string(e.State),
 			"duplicate", strconv.FormatBool(isDuplicate(e)),
-		}))
+		))
 	}
 }

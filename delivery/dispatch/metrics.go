@@ -3,44 +3,24 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"holdfast/delivery"
+	"holdfast/event/tally"
 )
 
 // metrics count attempts and deliveries. No label names a destination: there may be ten thousand.
 type metrics struct {
 	attempts, resent, deliveries, transitions metric.Int64Counter
 	took, waited                              metric.Float64Histogram
-	labels                                    *sync.Map // labelled → metric.MeasurementOption
-}
-
-// labelled identifies a series; code may be empty. There are a few dozen.
-type labelled struct{ kind, outcome, code string }
-
-// of caches the label set of a series: sorting labels for each attempt costs as much as counting it.
-func (m metrics) of(l labelled) metric.MeasurementOption {
-	if made, ok := m.labels.Load(l); ok {
-		return made.(metric.MeasurementOption)
-	}
-	all := []attribute.KeyValue{attribute.String("kind", l.kind), attribute.String("outcome", l.outcome)}
-	if l.code != "" {
-		all = append(all, attribute.String("code", l.code))
-	}
-	made := metric.WithAttributeSet(attribute.NewSet(all...))
-	m.labels.Store(l, made)
-	return made
 }
 
 func newMetrics() (m metrics, err error) {
 	meter := otel.Meter("holdfast/delivery")
 	var errs [6]error
-	m.labels = &sync.Map{}
 	m.attempts, errs[0] = meter.Int64Counter("holdfast_delivery_attempts_total",
 		metric.WithDescription("Attempts of deliveries, by kind of destination, outcome and code."))
 	m.deliveries, errs[1] = meter.Int64Counter("holdfast_deliveries_total",
@@ -57,26 +37,26 @@ func newMetrics() (m metrics, err error) {
 }
 
 func (m metrics) record(ctx context.Context, d delivery.Destination, s delivery.Outcome) {
-	l := labelled{kindOf(d), outcomeOf(s.Kind), classOfCode(s.Code)}
-	m.attempts.Add(ctx, 1, m.of(l))
+	kind, outcome, code := kindOf(d), outcomeOf(s.Kind), classOfCode(s.Code)
+	m.attempts.Add(ctx, 1, tally.Labels("kind", kind, "outcome", outcome, "code", code))
 	if s.Resent {
-		m.resent.Add(ctx, 1, m.of(labelled{kind: l.kind, outcome: l.outcome}))
+		m.resent.Add(ctx, 1, tally.Labels("kind", kind, "outcome", outcome))
 	}
-	m.took.Record(ctx, s.Took.Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
+	m.took.Record(ctx, s.Took.Seconds(), tally.Labels("kind", kind, "outcome", outcome))
 	switch {
 	case s.Kind == delivery.OK:
-		l.outcome = string(delivery.Delivered)
+		outcome = string(delivery.Delivered)
 	case s.Dead:
-		l.outcome = string(delivery.Failed)
+		outcome = string(delivery.Failed)
 	default:
 		return
 	}
-	m.deliveries.Add(ctx, 1, m.of(l))
-	m.waited.Record(ctx, time.Since(s.QueuedAt).Seconds(), m.of(labelled{kind: l.kind, outcome: l.outcome}))
+	m.deliveries.Add(ctx, 1, tally.Labels("kind", kind, "outcome", outcome, "code", code))
+	m.waited.Record(ctx, time.Since(s.QueuedAt).Seconds(), tally.Labels("kind", kind, "outcome", outcome))
 }
 
 func (m metrics) transitioned(t delivery.Transition) {
-	m.transitions.Add(context.Background(), 1, metric.WithAttributes(attribute.String("breaker", string(t.To))))
+	m.transitions.Add(context.Background(), 1, tally.Labels("breaker", string(t.To)))
 }
 
 func kindOf(d delivery.Destination) string {

@@ -1,4 +1,5 @@
-// Package tally counts what both the intake and the steps find out about events, so that each counter is created once.
+// Package tally counts what both the intake and the steps find out about events, so that each counter is created once, and keeps
+// the sets of labels that all measurements use.
 package tally
 
 import (
@@ -6,7 +7,6 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -34,5 +34,5 @@ func UndecidableDuplicate(ctx context.Context, provider string) {
 func Rewritten(ctx context.Context, provider string) { add(ctx, counters().rewritten, provider) }
 
 func add(ctx context.Context, c metric.Int64Counter, provider string) {
-	c.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider)))
+	c.Add(ctx, 1, Labels("provider", provider))
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/tally"
 	"holdfast/workflows/runs"
 )
 
@@ -96,7 +96,7 @@ func newDrainedCounter() (c drainedCounter) {
 }
 
 func (c drainedCounter) count(ctx context.Context, provider, result string) {
-	c.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("result", result)))
+	c.Add(ctx, 1, tally.Labels("provider", provider, "result", result))
 }
 
 // Run drains until Stop.

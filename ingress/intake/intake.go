@@ -6,13 +6,13 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/event/tally"
 	"holdfast/workflows/runs"
 )
 
@@ -94,7 +94,7 @@ func (i *Intake) countSpooled(ctx context.Context, provider string, spooled runs
 	if spooled.State != StateSpooled {
 		return
 	}
-	i.spools.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider), attribute.String("reason", reason)))
+	i.spools.Add(ctx, 1, tally.Labels("provider", provider, "reason", reason))
 }
 
 // StateSpooled is the state of an accepted event that waits in the inbox for Temporal.

@@ -78,8 +78,8 @@ var Table = []Rule{
 		Ours: list("event")},
 	{Package: "event/retention", Why: "one vocabulary for what is kept and for how long, shared by purge, archive and API",
 		Ours: list("event")},
-	{Package: "event/tally", Why: "counters that several packages add to are created once",
-		Libraries: otelAPI},
+	{Package: "event/tally", Why: "counters that several packages add to are created once, and sets of labels kept once",
+		Libraries: withOtel("github.com/hashicorp/golang-lru/v2")},
 	{Package: "providers/definition",
 		Why:       "a definition file is data: it can be read and checked without anything that acts on it",
 		Ours:      list("event internal/word"),
@@ -130,7 +130,7 @@ var Table = []Rule{
 		Never: never(whyPure, "os/exec")},
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
-		Ours: list("event event/oversight providers providers/auth providers/auth/denial providers/decode " +
+		Ours: list("event event/oversight event/tally providers providers/auth providers/auth/denial providers/decode " +
 			"ingress/intake ingress/limits workflows/runs delivery/webhook providers/reading providers/receiving"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
 			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
@@ -212,7 +212,7 @@ var Table = []Rule{
 			"github.com/google/uuid"),
 		Never: neverStore},
 	{Package: "delivery/dispatch", Why: "deliveries are leased and settled as rows, with any sender and any store",
-		Ours:      list("event event/oversight delivery"),
+		Ours:      list("event event/oversight event/tally delivery"),
 		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
 		Never:     slices.Concat(neverStore, neverTemporal)},
 	{Package: "delivery/declared", Why: "a declaration means the same in a file, in the API and in an import, with any store",
