@@ -1,8 +1,10 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace"
 
 	"holdfast/internal/telemetry"
 )
@@ -36,6 +39,35 @@ func TestTracesAndMetricsReachAnOTLPEndpoint(t *testing.T) {
 	defer mu.Unlock()
 	require.Positive(t, paths["/v1/traces"])
 	require.Positive(t, paths["/v1/metrics"])
+}
+
+// Exemplars, which name the trace of a measurement, are exported only if the operator asks for them.
+func TestExemplarsAreOffByDefault(t *testing.T) {
+	var mu sync.Mutex
+	var exported []byte
+	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		exported = append(exported, body...)
+	}))
+	defer backend.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", backend.URL)
+	for filter, want := range map[string]bool{"": false, "trace_based": true} {
+		t.Setenv("OTEL_METRICS_EXEMPLAR_FILTER", filter)
+		tel := start(t, telemetry.Options{ExportMetrics: true})
+		id := trace.TraceID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
+		counter(t, tel).Add(trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: id, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled,
+		})), 1)
+		require.NoError(t, tel.Shutdown(t.Context()))
+
+		mu.Lock()
+		require.NotEmpty(t, exported)
+		require.Equal(t, want, bytes.Contains(exported, id[:]), filter)
+		exported = nil
+		mu.Unlock()
+	}
 }
 
 // At the end of a process the stores are closed before the last metrics are sent, which must not look like a failure.

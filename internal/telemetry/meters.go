@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,6 +22,9 @@ const maxSeries = 1000
 var latencyBuckets = []float64{
 	.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60, 600, 3600,
 }
+
+// exemplarFilter is the variable of OpenTelemetry that turns exemplars on.
+const exemplarFilter = "OTEL_METRICS_EXEMPLAR_FILTER"
 
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
@@ -50,7 +54,9 @@ func newMeterProvider(
 			return nil, fmt.Errorf("make exporter of metrics: %w", err)
 		}
 		options = append(options, metric.WithReader(push))
-	} else { // the text format of Prometheus has no exemplars
+	}
+	// An exemplar takes as long as the measurement that it belongs to, and Prometheus' text format has none.
+	if os.Getenv(exemplarFilter) == "" || !export {
 		options = append(options, metric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	return metric.NewMeterProvider(options...), nil

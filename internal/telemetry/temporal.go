@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/log"
 )
 
-// TemporalInterceptor carries a caller's trace through workflows and activities. Set on the client's options, it also applies to
-// that client's workers.
+// TemporalInterceptor carries a caller's trace through workflows and activities, without spans for local activities. Set on the
+// client's options, it also applies to that client's workers.
 func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error) {
 	tracing, err := temporalotel.NewTracingInterceptor(temporalotel.TracerOptions{
 		Tracer:            t.Traces.Tracer("holdfast/temporal"),
@@ -26,7 +26,7 @@ func (t *Telemetry) TemporalInterceptor() (interceptor.ClientInterceptor, error)
 	if err != nil {
 		return nil, fmt.Errorf("make Temporal's tracing interceptor: %w", err)
 	}
-	return tracing, nil
+	return withoutSteps{tracing}, nil
 }
 
 // TemporalMetrics adds the SDK's own metrics (temporal_…) to ours. label maps the event types that workflows report, to bound
