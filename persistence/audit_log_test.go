@@ -10,8 +10,6 @@ import (
 	"holdfast/event/oversight"
 )
 
-var ada = oversight.Actor{Name: "ada", Role: "operator", RequestID: "req_7", Reason: "the sender was wrong"}
-
 // audit returns the whole audit log, newest first.
 func (d *database) audit() []oversight.AuditEntry {
 	d.t.Helper()

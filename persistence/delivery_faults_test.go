@@ -17,12 +17,8 @@ import (
 	"holdfast/internal/ledger"
 	"holdfast/internal/ledger/check"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
-
-// breakerOf returns the breaker of a destination's row.
-func (d *database) breakerOf(destination int64) string {
-	return value[string](d, `SELECT breaker || ' ' || epoch FROM destination_states WHERE destination_id = $1`, destination)
-}
 
 // A destination goes down under load, is not tried, is probed, and comes back slowly.
 func TestABreakerOpensIsProbedAndCloses(t *testing.T) {
@@ -276,7 +272,7 @@ func TestAFarProcessDoesNotSlowANearOne(t *testing.T) {
 // openWithClock opens a database whose clock stands still, and is advanced by passes.
 func openWithClock(t *testing.T) (db *database, passes func(time.Duration)) {
 	t.Helper()
-	url := cluster.Database(t)
+	url := persistencetest.Cluster.Database(t)
 	db = openURL(t, url+"&options=-csearch_path%3Dclock,pg_catalog,public")
 	db.exec(`CREATE SCHEMA clock`)
 	db.exec(`CREATE TABLE clock.clock AS SELECT pg_catalog.now() + interval '1 minute' AS at`)

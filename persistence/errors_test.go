@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 // secret is in every value that reaches the database in these tests, and must be in no error.
@@ -75,7 +76,7 @@ func onLock(t *testing.T, db *database, selection string) {
 
 func dropDatabase(db *database) {
 	name := value[string](db, `SELECT current_database()`)
-	_, err := connect(db.t, cluster.URL("postgres")).Exec(db.t.Context(), "DROP DATABASE "+name+" WITH (FORCE)")
+	_, err := connect(db.t, persistencetest.Cluster.URL("postgres")).Exec(db.t.Context(), "DROP DATABASE "+name+" WITH (FORCE)")
 	require.NoError(db.t, err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -14,29 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
-	"holdfast/internal/devstack/stacktest"
-	"holdfast/migrations"
 	"holdfast/persistence"
 	"holdfast/persistence/entities"
+	"holdfast/persistence/persistencetest"
 	"holdfast/persistence/writer"
 )
 
-var cluster *stacktest.Cluster
-
-// atOnce is how many tests run in parallel unless -parallel is set: half of their time is spent in PostgreSQL.
-const atOnce = "4"
-
-func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", atOnce); err != nil {
-		panic(err)
-	}
-	os.Exit(stacktest.Main(m, func() (err error) {
-		if cluster, err = stacktest.StartCluster(); err != nil {
-			return err
-		}
-		return cluster.Template(func(url string) error { return migrations.Up(context.Background(), url) })
-	}))
-}
+func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 
 // database is a migrated database for one test, with a store, and a connection for the test itself.
 type database struct {
@@ -49,19 +32,21 @@ type database struct {
 
 func open(t testing.TB, change ...func(*persistence.Config)) *database {
 	t.Helper()
-	return openURL(t, cluster.Database(t), change...)
+	return of(persistencetest.Open(t, change...))
 }
 
 func openURL(t testing.TB, url string, change ...func(*persistence.Config)) *database {
 	t.Helper()
-	cfg := persistence.Config{URL: url, MaxConns: 10}
-	for _, c := range change {
-		c(&cfg)
-	}
-	store, err := persistence.Open(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
-	return &database{Store: store, t: t, url: url, cfg: cfg, sql: connect(t, url)}
+	return of(persistencetest.OpenURL(t, url, change...))
+}
+
+func of(d *persistencetest.Database) *database {
+	return &database{Store: d.Store, t: d.T, url: d.URL, cfg: d.Config, sql: d.SQL}
+}
+
+// shared is the database as tests of other packages see it.
+func (d *database) shared() *persistencetest.Database {
+	return &persistencetest.Database{Store: d.Store, T: d.t, URL: d.url, Config: d.cfg, SQL: d.sql}
 }
 
 // writeAs opens the store again, with other bounds of the writer.
@@ -78,31 +63,40 @@ func (d *database) CheckpointEvery(n int64) {
 	d.writeAs(entities.Config{LinksPerCheckpoint: n}, writer.Config{})
 }
 
-func connect(t testing.TB, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
+var (
+	ada, admin = persistencetest.Ada, persistencetest.Admin
+	connect    = persistencetest.Connect
+)
 
 func value[T any](d *database, query string, args ...any) (v T) {
 	d.t.Helper()
-	require.NoError(d.t, d.sql.QueryRow(d.t.Context(), query, args...).Scan(&v))
-	return v
+	return persistencetest.Value[T](d.shared(), query, args...)
 }
 
 func (d *database) exec(statement string, args ...any) {
 	d.t.Helper()
-	_, err := d.sql.Exec(d.t.Context(), statement, args...)
-	require.NoError(d.t, err)
+	d.shared().Exec(statement, args...)
+}
+
+// onBlock returns once a session of the store waits for another session.
+func (d *database) onBlock(by *pgx.Conn) {
+	d.t.Helper()
+	d.shared().OnBlock(by)
+}
+
+func (d *database) another() *database {
+	d.t.Helper()
+	return of(d.shared().Another())
 }
 
 func (d *database) status(id string) event.Status {
 	d.t.Helper()
-	record, err := d.Read.Event(d.t.Context(), id)
-	require.NoError(d.t, err)
-	return record.Status
+	return d.shared().Status(id)
+}
+
+func (d *database) audited() []string {
+	d.t.Helper()
+	return d.shared().Audited()
 }
 
 // UpsertEntities calls the store's, for tests without changes that arrive too late.

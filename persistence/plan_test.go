@@ -18,6 +18,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 // Lists, counts and folds stay cheap with large tables: an index serves them, in its order.
@@ -223,11 +224,11 @@ func openFilled(t *testing.T, change ...func(*persistence.Config)) *database {
 	t.Helper()
 	stacktest.SkipIfShort(t)
 	require.NoError(t, filled())
-	return openURL(t, cluster.Copy(t, "filled"), change...)
+	return openURL(t, persistencetest.Cluster.Copy(t, "filled"), change...)
 }
 
 var filled = sync.OnceValue(func() error {
-	return cluster.Prepare("filled", func(url string) error {
+	return persistencetest.Cluster.Prepare("filled", func(url string) error {
 		conn, err := pgx.Connect(context.Background(), url)
 		if err != nil {
 			return err

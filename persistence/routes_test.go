@@ -25,14 +25,6 @@ func (d *database) queued(r event.Receipt) []int64 {
 SELECT coalesce(array_agg(subscription_id ORDER BY subscription_id), '{}') FROM delivery_queue WHERE event_id = $1::uuid`, r.ID)
 }
 
-func (d *database) another() *database {
-	d.t.Helper()
-	store, err := persistence.Open(d.t.Context(), d.cfg)
-	require.NoError(d.t, err)
-	d.t.Cleanup(store.Close)
-	return &database{Store: store, t: d.t, url: d.url, cfg: d.cfg, sql: d.sql}
-}
-
 // However an event is processed, its deliveries are queued once:
 //   - a retry, a reset, a redelivery and a corrected definition add none, and a rebuild adds none
 //   - an ignored or unprocessed event has none

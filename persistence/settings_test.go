@@ -14,6 +14,7 @@ import (
 	"holdfast/internal/devstack/stacktest"
 	"holdfast/migrations"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 	settings "holdfast/persistence/postgres/session"
 )
 
@@ -87,7 +88,7 @@ func TestSettingsOfARoleChangeNothing(t *testing.T) {
 	t.Parallel()
 	stacktest.SkipIfShort(t)
 	for _, forRole := range []bool{false, true} {
-		admin := cluster.URL("postgres")
+		admin := persistencetest.Cluster.URL("postgres")
 		name := fmt.Sprintf("turned_%t", forRole)
 		conn := connect(t, admin)
 		_, err := conn.Exec(t.Context(), `CREATE DATABASE `+name+` TEMPLATE template0`)
@@ -96,7 +97,7 @@ func TestSettingsOfARoleChangeNothing(t *testing.T) {
 			_, err := conn.Exec(context.Background(), `DROP DATABASE `+name+` (FORCE)`)
 			require.NoError(t, err)
 		})
-		plain := cluster.URL(name)
+		plain := persistencetest.Cluster.URL(name)
 		turnAll(t, plain, forRole, "session_replication_role")
 
 		require.NoError(t, migrations.Up(t.Context(), plain))
@@ -138,7 +139,7 @@ func TestAnUnsuitableSettingIsNamed(t *testing.T) {
 	}
 	t.Run("session_replication_role", func(t *testing.T) {
 		t.Parallel()
-		database := cluster.Database(t)
+		database := persistencetest.Cluster.Database(t)
 		turn(t, database, "session_replication_role", "replica", true)
 		refused(t, openAt(t, database), "session_replication_role")
 	})
@@ -148,7 +149,7 @@ func TestAnUnsuitableSettingIsNamed(t *testing.T) {
 			if name == "client_encoding" || name == "standard_conforming_strings" {
 				t.Skip("PgBouncer itself keeps this setting of a client")
 			}
-			database := cluster.Database(t)
+			database := persistencetest.Cluster.Database(t)
 			turn(t, database, name, turned[name], true)
 			refused(t, openAt(t, pgbouncer(t, database, "cache_describe", "")), name)
 		})
@@ -159,7 +160,7 @@ func TestAnUnsuitableSettingIsNamed(t *testing.T) {
 func TestACommitIsOnDisk(t *testing.T) {
 	t.Parallel()
 	for set, is := range map[string]string{"off": "on", "local": "on", "remote_apply": "remote_apply"} {
-		database := cluster.Database(t)
+		database := persistencetest.Cluster.Database(t)
 		turn(t, database, "synchronous_commit", set, true)
 		facts, err := openAt(t, database).Read.Facts(t.Context())
 		require.NoError(t, err)

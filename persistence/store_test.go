@@ -15,6 +15,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 func TestSessionsAreBounded(t *testing.T) {
@@ -35,7 +36,7 @@ func TestSessionsAreBounded(t *testing.T) {
 // Round trips are most of an event's time in the database, and its locks are held as long.
 func TestRoundTripsOfAnEvent(t *testing.T) {
 	t.Parallel()
-	wire := &wiretap{server: cluster.Database(t)}
+	wire := &wiretap{server: persistencetest.Cluster.Database(t)}
 	store, err := persistence.Open(t.Context(), persistence.Config{URL: wire.listen(t), MaxConns: 1})
 	require.NoError(t, err)
 	t.Cleanup(store.Close)

@@ -16,15 +16,6 @@ import (
 	"holdfast/persistence/writer"
 )
 
-// onBlock returns once a session of the store waits for another session.
-func (d *database) onBlock(by *pgx.Conn) {
-	d.t.Helper()
-	require.Eventually(d.t, func() bool {
-		return value[int](d, `SELECT count(*) FROM pg_stat_activity WHERE $1::integer = ANY (pg_blocking_pids(pid))`,
-			int(by.PgConn().PID())) == 1
-	}, 10*time.Second, 10*time.Millisecond)
-}
-
 // However many of an event's entities other transactions create first, the event is not at fault.
 func TestLostRacesDoNotCountAgainstTheEvent(t *testing.T) {
 	t.Parallel()

@@ -182,10 +182,15 @@ func (r Rule) testViolation(path string, rules map[string]Rule) (why string, bro
 			return ban.Why, true
 		}
 	}
-	if buildsOn(ours, r.Package, rules) {
+	if buildsOn(ours, r.Package, rules) && !isWholeStore(ours, r.Package) {
 		return fmt.Sprintf("%s builds on %s, so such a test belongs there or in e2e", ours, r.Package), true
 	}
 	return "", false
+}
+
+// isWholeStore reports whether a test of one store uses all of them: it is next to what it tests, and puts rows into the other stores.
+func isWholeStore(ours, tested string) bool {
+	return isBelow(tested, "persistence") && (ours == "persistence" || ours == "persistence/persistencetest")
 }
 
 func isForTests(ours string) bool { return strings.HasPrefix(ours, "internal/devstack") }

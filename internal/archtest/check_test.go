@@ -90,6 +90,7 @@ func TestAllowedImportsAreNoBreach(t *testing.T) {
 			TestImports: []string{"holdfast/providers", "holdfast/internal/devstack/stacktest"},
 		},
 		{Path: "persistence", TestImports: []string{"holdfast/migrations", "holdfast/internal/devstack/stacktest"}},
+		{Path: "persistence/outbox", TestImports: []string{"holdfast/persistence", "holdfast/persistence/persistencetest"}},
 		{Path: "cmd/holdfast", Imports: []string{"holdfast/internal/process", "github.com/spf13/cobra"}},
 		{Path: "e2e", TestImports: []string{"holdfast/cmd/holdfast", "holdfast/persistence"}},
 	}, Table))

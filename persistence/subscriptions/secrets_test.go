@@ -1,4 +1,4 @@
-package persistence_test
+package subscriptions_test
 
 import (
 	"fmt"
@@ -10,12 +10,10 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
-var (
-	admin      = oversight.Actor{Name: "grace", Role: "admin"}
-	integrator = oversight.Actor{Name: "ina", Role: "integrator"}
-)
+var integrator = oversight.Actor{Name: "ina", Role: "integrator"}
 
 // withVariables gives a store an environment in which each variable contains "of NAME".
 func withVariables(c *persistence.Config) {
@@ -24,47 +22,47 @@ func withVariables(c *persistence.Config) {
 	c.Reserved = func(name string) bool { return name == "DATABASE_URL" }
 }
 
-func (d *database) listedVariables() string {
-	return value[string](d, `SELECT coalesce(string_agg(name || ' by ' || added_by, ', ' ORDER BY name), '') FROM destination_variables`)
+func listedVariables(d *persistencetest.Database) string {
+	return persistencetest.Value[string](d, `SELECT coalesce(string_agg(name || ' by ' || added_by, ', ' ORDER BY name), '') FROM destination_variables`)
 }
 
 // Only a variable that an admin has named resolves, and only while a destination names it.
 func TestVariablesOfDestinations(t *testing.T) {
 	t.Parallel()
-	db := open(t, withVariables)
+	db := persistencetest.Open(t, withVariables)
 	ctx := t.Context()
-	crm := endpoint("crm")
+	crm := persistencetest.Endpoint("crm")
 	crm.HTTP.Secrets = "CRM_SECRET"
 	_, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.Equal(t, event.CodeNeedsAdmin, event.CodeOf(err))
-	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Admin)
 	require.NoError(t, err)
-	s := db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
+	s := db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
 	signedWith := func() []string {
 		target, err := db.Subscriptions.Target(ctx, s.ID)
 		require.NoError(t, err)
 		return target.Secrets
 	}
 	require.Equal(t, []string{"of CRM_SECRET"}, signedWith())
-	require.Equal(t, "CRM_SECRET by grace", db.listedVariables())
-	require.Equal(t, "CRM_SECRET", value[string](db, `SELECT detail->>'variable' FROM audit_log ORDER BY id LIMIT 1`))
+	require.Equal(t, "CRM_SECRET by grace", listedVariables(db))
+	require.Equal(t, "CRM_SECRET", persistencetest.Value[string](db, `SELECT detail->>'variable' FROM audit_log ORDER BY id LIMIT 1`))
 
 	crm.InFlight = 3
 	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err, "an integrator changes what has nothing to do with the secret")
 	for _, pasted := range []string{"whsec_MDEyMzQ1Njc4OWFi", "hunter2", "A1B2C3D4E5F6A7B8C9D0", "[redacted]", "A B"} {
 		crm.HTTP.Secrets = pasted
-		_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
+		_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Admin)
 		require.Equal(t, "invalid_destination", event.CodeOf(err), pasted)
 		require.NotContains(t, err.Error(), pasted)
 	}
 	crm.HTTP.Secrets = "DATABASE_URL"
-	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Admin)
 	require.ErrorContains(t, err, "DATABASE_URL configures Holdfast itself")
 	require.Equal(t, []string{"of CRM_SECRET"}, signedWith())
 
-	db.exec(`UPDATE destinations SET settings = jsonb_set(settings, '{http,secrets}', '"SMUGGLED"'), version = version + 1`)
-	db.exec(`UPDATE subscriptions_head SET version = version + 1`)
+	db.Exec(`UPDATE destinations SET settings = jsonb_set(settings, '{http,secrets}', '"SMUGGLED"'), version = version + 1`)
+	db.Exec(`UPDATE subscriptions_head SET version = version + 1`)
 	require.Empty(t, signedWith(), "it isn't on the list")
 	named, err := db.Subscriptions.NamedVariables(ctx)
 	require.NoError(t, err)
@@ -73,25 +71,25 @@ func TestVariablesOfDestinations(t *testing.T) {
 	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
 	require.Empty(t, signedWith())
-	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Admin)
 	require.NoError(t, err)
 	require.Equal(t, []string{"of SMUGGLED"}, signedWith())
-	require.Equal(t, "SMUGGLED by grace", db.listedVariables(), "no destination names the other one any more")
+	require.Equal(t, "SMUGGLED by grace", listedVariables(db), "no destination names the other one any more")
 
-	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", admin)))
-	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "crm", admin))
-	require.Empty(t, db.listedVariables())
+	require.NoError(t, persistencetest.Second(db.Subscriptions.DeleteSubscription(ctx, "s", persistencetest.Admin)))
+	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "crm", persistencetest.Admin))
+	require.Empty(t, listedVariables(db))
 }
 
 // An integrator can't have a secret sent elsewhere, or in clear, without knowing it.
 func TestWhoMayRedirectASecret(t *testing.T) {
 	t.Parallel()
-	db := open(t, withVariables)
+	db := persistencetest.Open(t, withVariables)
 	ctx := t.Context()
 	asToken := []byte(`{"token": {"in": "header", "name": "x-secret"}}`)
-	ofVariable, own := endpoint("crm"), endpoint("own")
+	ofVariable, own := persistencetest.Endpoint("crm"), persistencetest.Endpoint("own")
 	ofVariable.HTTP.Secrets, ofVariable.HTTP.Signature = "CRM_SECRET", asToken
-	_, err := db.Subscriptions.ApplyDestination(ctx, ofVariable, nil, admin)
+	_, err := db.Subscriptions.ApplyDestination(ctx, ofVariable, nil, persistencetest.Admin)
 	require.NoError(t, err)
 	own.HTTP.Headers = delivery.Headers{"x-key": "hunter2"}
 	_, err = db.Subscriptions.ApplyDestination(ctx, own, []delivery.Secret{{Value: "whsec_one"}}, integrator)
@@ -120,20 +118,20 @@ func TestWhoMayRedirectASecret(t *testing.T) {
 	again.HTTP.Headers = delivery.Headers{"x-key": "mine"}
 	_, err = db.Subscriptions.ApplyDestination(ctx, again, []delivery.Secret{{Value: "whsec_mine"}}, integrator)
 	require.NoError(t, err, "everything that is sent was given")
-	_, err = db.Subscriptions.ApplyDestination(ctx, moved(ofVariable, mine, asToken), nil, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, moved(ofVariable, mine, asToken), nil, persistencetest.Admin)
 	require.NoError(t, err)
 }
 
 // The values of headers are encrypted, read for attempts only, and kept if they are masked or left out.
 func TestHeaderValuesAreSecrets(t *testing.T) {
 	t.Parallel()
-	db := open(t, withVariables)
+	db := persistencetest.Open(t, withVariables)
 	ctx := t.Context()
-	crm := endpoint("crm")
+	crm := persistencetest.Endpoint("crm")
 	crm.HTTP.Headers = delivery.Headers{"x-key": "hunter1", "x-tenant": "hunter2"}
 	made, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
-	s := db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
+	s := db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
 	sent := func() delivery.Headers {
 		target, err := db.Subscriptions.Target(ctx, s.ID)
 		require.NoError(t, err)
@@ -145,7 +143,7 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	got, err := db.Subscriptions.Destination(ctx, "crm")
 	require.NoError(t, err)
 	require.Equal(t, masked, got.HTTP.Headers)
-	require.NotContains(t, value[string](db, `SELECT d::text || encode(headers, 'escape') FROM destinations AS d`), "hunter")
+	require.NotContains(t, persistencetest.Value[string](db, `SELECT d::text || encode(headers, 'escape') FROM destinations AS d`), "hunter")
 
 	again, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err)
@@ -165,10 +163,10 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	crm.HTTP.Headers = delivery.Headers{"x-other": delivery.MaskedHeader}
 	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.ErrorContains(t, err, "http.headers.x-other: has no value")
-	require.NotContains(t, value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "hunter")
+	require.NotContains(t, persistencetest.Value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "hunter")
 
-	db.exec(`UPDATE destinations SET headers = '\x00ff', version = version + 1`)
-	db.exec(`UPDATE subscriptions_head SET version = version + 1`)
+	db.Exec(`UPDATE destinations SET headers = '\x00ff', version = version + 1`)
+	db.Exec(`UPDATE subscriptions_head SET version = version + 1`)
 	_, err = db.Subscriptions.Target(ctx, s.ID)
 	require.Equal(t, "unreadable_secrets", event.CodeOf(err), "nothing is sent without its headers")
 	crm.HTTP.Headers = delivery.Headers{"x-tenant": delivery.MaskedHeader}

@@ -1,4 +1,4 @@
-package persistence_test
+package subscriptions_test
 
 import (
 	"bytes"
@@ -13,60 +13,32 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
-
-func endpoint(name string) delivery.Destination {
-	return delivery.Destination{Name: name, HTTP: &delivery.HTTP{URL: "https://" + name + ".example.com/hooks"}}
-}
 
 func taskQueue(name string) delivery.Destination {
 	return delivery.Destination{Name: name, Temporal: &delivery.Temporal{TaskQueue: name}}
 }
 
-// subscribe creates a subscription to a destination of the same name.
-func (d *database) subscribe(name string, e delivery.Events) delivery.Subscription {
-	d.t.Helper()
-	_, err := d.Subscriptions.ApplyDestination(d.t.Context(), endpoint(name), nil, ada)
-	require.NoError(d.t, err)
-	return d.apply(delivery.Subscription{Name: name, To: name, Events: e, Active: true})
-}
-
-func (d *database) apply(s delivery.Subscription) delivery.Subscription {
-	d.t.Helper()
-	s, err := d.Subscriptions.ApplySubscription(d.t.Context(), s, ada)
-	require.NoError(d.t, err)
-	return s
-}
-
-func (d *database) audited() (actions []string) {
-	d.t.Helper()
-	entries, err := d.Audit.AuditLog(d.t.Context(), oversight.AuditQuery{})
-	require.NoError(d.t, err)
-	for _, e := range entries {
-		actions = append(actions, fmt.Sprintf("%s %s", e.Action, e.Object))
-	}
-	return actions
-}
-
 // A destination is created, changed and removed by its name; applying it unchanged writes nothing.
 func TestADestinationIsApplied(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	ctx := t.Context()
-	crm := endpoint("crm")
+	crm := persistencetest.Endpoint("crm")
 	crm.HTTP.Headers = map[string]string{"x-key": "1"}
 	crm.HTTP.Signature = []byte(`{"hmac": {"header": "x"}, "a": 1}`)
-	made, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
+	made, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Ada)
 	require.NoError(t, err)
 	require.Positive(t, made.ID)
-	require.Equal(t, "ready", value[string](db, `SELECT state FROM destination_states WHERE destination_id = $1`, made.ID))
-	again, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
+	require.Equal(t, "ready", persistencetest.Value[string](db, `SELECT state FROM destination_states WHERE destination_id = $1`, made.ID))
+	again, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Ada)
 	require.NoError(t, err)
 	require.Equal(t, made.Version, again.Version)
-	require.Equal(t, []string{"destination.apply destination:crm"}, db.audited())
+	require.Equal(t, []string{"destination.apply destination:crm"}, db.Audited())
 
 	crm.InFlight = 3
-	changed, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
+	changed, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Ada)
 	require.NoError(t, err)
 	require.Equal(t, made.ID, changed.ID)
 	require.Greater(t, changed.Version, made.Version)
@@ -77,47 +49,47 @@ func TestADestinationIsApplied(t *testing.T) {
 		require.Equal(t, changed.Version, got.Version)
 		require.JSONEq(t, string(crm.HTTP.Signature), string(got.HTTP.Signature))
 	}
-	_, err = db.Subscriptions.ApplyDestination(ctx, delivery.Destination{Name: "crm"}, nil, ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, delivery.Destination{Name: "crm"}, nil, persistencetest.Ada)
 	require.Equal(t, "invalid_destination", event.CodeOf(err))
 
-	db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
-	require.Equal(t, "destination_in_use", event.CodeOf(db.Subscriptions.DeleteDestination(ctx, "crm", ada)))
-	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("crm"), nil, ada)
+	db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
+	require.Equal(t, "destination_in_use", event.CodeOf(db.Subscriptions.DeleteDestination(ctx, "crm", persistencetest.Ada)))
+	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("crm"), nil, persistencetest.Ada)
 	require.Equal(t, "invalid_subscription", event.CodeOf(err), "it would not fit its subscriptions")
-	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", ada)))
-	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "crm", ada))
-	require.ErrorIs(t, db.Subscriptions.DeleteDestination(ctx, "crm", ada), event.ErrNotFound)
+	require.NoError(t, persistencetest.Second(db.Subscriptions.DeleteSubscription(ctx, "s", persistencetest.Ada)))
+	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "crm", persistencetest.Ada))
+	require.ErrorIs(t, db.Subscriptions.DeleteDestination(ctx, "crm", persistencetest.Ada), event.ErrNotFound)
 	_, err = db.Subscriptions.Destination(ctx, "crm")
 	require.ErrorIs(t, err, event.ErrNotFound)
 	all, err := db.Subscriptions.Destinations(ctx)
 	require.NoError(t, err)
 	require.Empty(t, all)
-	anew, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
+	anew, err := db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Ada)
 	require.NoError(t, err)
 	require.NotEqual(t, made.ID, anew.ID, "a name may be used again")
 }
 
 func TestASubscriptionIsApplied(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	ctx := t.Context()
 	s := delivery.Subscription{Name: "s", To: "crm", Active: true, Events: delivery.Events{Types: []string{"a.*"}}, Body: "envelope"}
-	_, err := db.Subscriptions.ApplySubscription(ctx, s, ada)
+	_, err := db.Subscriptions.ApplySubscription(ctx, s, persistencetest.Ada)
 	require.Equal(t, "invalid_subscription", event.CodeOf(err))
 	require.ErrorContains(t, err, "there is no destination crm")
-	for _, d := range []delivery.Destination{endpoint("crm"), endpoint("erp"), taskQueue("orders")} {
-		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, ada)
+	for _, d := range []delivery.Destination{persistencetest.Endpoint("crm"), persistencetest.Endpoint("erp"), taskQueue("orders")} {
+		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, persistencetest.Ada)
 		require.NoError(t, err)
 	}
-	made := db.apply(s)
-	require.Equal(t, made, db.apply(s), "nothing has changed")
-	require.Len(t, db.audited(), 4)
+	made := db.Apply(s)
+	require.Equal(t, made, db.Apply(s), "nothing has changed")
+	require.Len(t, db.Audited(), 4)
 	s.To = "orders"
-	_, err = db.Subscriptions.ApplySubscription(ctx, s, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, s, persistencetest.Ada)
 	require.ErrorContains(t, err, "body needs an HTTP destination")
 
 	s.To, s.Active = "erp", false
-	changed := db.apply(s)
+	changed := db.Apply(s)
 	require.Equal(t, made.ID, changed.ID)
 	for _, nameOrID := range []string{"s", fmt.Sprint(made.ID)} {
 		got, err := db.Subscriptions.Subscription(ctx, nameOrID)
@@ -127,8 +99,8 @@ func TestASubscriptionIsApplied(t *testing.T) {
 	all, err := db.Subscriptions.Subscriptions(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []delivery.Subscription{changed}, all)
-	require.NoError(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", ada)))
-	require.ErrorIs(t, second(db.Subscriptions.DeleteSubscription(ctx, "s", ada)), event.ErrNotFound)
+	require.NoError(t, persistencetest.Second(db.Subscriptions.DeleteSubscription(ctx, "s", persistencetest.Ada)))
+	require.ErrorIs(t, persistencetest.Second(db.Subscriptions.DeleteSubscription(ctx, "s", persistencetest.Ada)), event.ErrNotFound)
 	_, err = db.Subscriptions.Subscription(ctx, "s")
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
@@ -136,16 +108,16 @@ func TestASubscriptionIsApplied(t *testing.T) {
 // A name may look like the number of another destination, and is still treated as a name.
 func TestANameThatIsANumber(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	ctx := t.Context()
-	crm := db.subscribe("crm", delivery.Events{})
+	crm := db.Subscribe("crm", delivery.Events{})
 	place, number := fmt.Sprint(crm.DestinationID), fmt.Sprint(crm.ID)
-	_, err := db.Subscriptions.ApplySubscription(ctx, delivery.Subscription{Name: "s", To: place}, ada)
+	_, err := db.Subscriptions.ApplySubscription(ctx, delivery.Subscription{Name: "s", To: place}, persistencetest.Ada)
 	require.ErrorContains(t, err, "there is no destination")
-	other, err := db.Subscriptions.ApplyDestination(ctx, endpoint(place), nil, ada)
+	other, err := db.Subscriptions.ApplyDestination(ctx, persistencetest.Endpoint(place), nil, persistencetest.Ada)
 	require.NoError(t, err)
 	require.NotEqual(t, crm.DestinationID, other.ID)
-	named := db.apply(delivery.Subscription{Name: number, To: place})
+	named := db.Apply(delivery.Subscription{Name: number, To: place})
 	require.NotEqual(t, crm.ID, named.ID)
 	require.Equal(t, other.ID, named.DestinationID)
 	got, err := db.Subscriptions.Subscription(ctx, number)
@@ -156,14 +128,14 @@ func TestANameThatIsANumber(t *testing.T) {
 // A row edited by hand, or by a later release, is replaced when the destination is applied, and the secrets stay.
 func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	_, err := db.Subscriptions.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, oversight.Actor{})
+	db := persistencetest.Open(t)
+	_, err := db.Subscriptions.ApplyDestination(t.Context(), persistencetest.Endpoint("crm"), []delivery.Secret{{Value: "whsec_MDEyMzQ1Njc4OWFi"}}, oversight.Actor{})
 	require.NoError(t, err)
-	db.exec(`UPDATE destinations SET settings = '[7]', version = version + 1`)
+	db.Exec(`UPDATE destinations SET settings = '[7]', version = version + 1`)
 	d, err := db.Subscriptions.Destination(t.Context(), "crm")
 	require.Equal(t, delivery.CodeUnreadable, event.CodeOf(err))
 	require.NotZero(t, d.ID)
-	_, err = db.Subscriptions.ApplyDestination(t.Context(), endpoint("crm"), nil, oversight.Actor{})
+	_, err = db.Subscriptions.ApplyDestination(t.Context(), persistencetest.Endpoint("crm"), nil, oversight.Actor{})
 	require.NoError(t, err)
 	repaired, err := db.Subscriptions.Destination(t.Context(), "crm")
 	require.NoError(t, err)
@@ -176,19 +148,19 @@ func TestADestinationThatCannotBeReadIsRepaired(t *testing.T) {
 // Pending deliveries follow their subscription: they move to another destination, or are canceled.
 func TestPendingDeliveriesAreDeletedWithTheirSubscription(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	s := db.subscribe("crm", delivery.Events{})
-	erp, err := db.Subscriptions.ApplyDestination(t.Context(), endpoint("erp"), nil, ada)
+	db := persistencetest.Open(t)
+	s := db.Subscribe("crm", delivery.Events{})
+	erp, err := db.Subscriptions.ApplyDestination(t.Context(), persistencetest.Endpoint("erp"), nil, persistencetest.Ada)
 	require.NoError(t, err)
-	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) SELECT gen_random_uuid(), $1, $2 FROM generate_series(1, 2500)`,
+	db.Exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) SELECT gen_random_uuid(), $1, $2 FROM generate_series(1, 2500)`,
 		s.ID, s.DestinationID)
-	db.exec(`UPDATE delivery_queue SET lease = gen_random_uuid() WHERE event_id = (SELECT min(event_id::text)::uuid FROM delivery_queue)`)
+	db.Exec(`UPDATE delivery_queue SET lease = gen_random_uuid() WHERE event_id = (SELECT min(event_id::text)::uuid FROM delivery_queue)`)
 	s.To = "erp"
-	db.apply(s)
-	require.Equal(t, 2499, value[int](db, `SELECT count(*) FROM delivery_queue WHERE destination_id = $1`, erp.ID))
-	require.NoError(t, second(db.Subscriptions.DeleteSubscription(t.Context(), "crm", ada)))
-	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
-	require.Equal(t, 2500, value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled' AND code = 'deleted'`))
+	db.Apply(s)
+	require.Equal(t, 2499, persistencetest.Value[int](db, `SELECT count(*) FROM delivery_queue WHERE destination_id = $1`, erp.ID))
+	require.NoError(t, persistencetest.Second(db.Subscriptions.DeleteSubscription(t.Context(), "crm", persistencetest.Ada)))
+	require.Zero(t, persistencetest.Value[int](db, `SELECT count(*) FROM delivery_queue`))
+	require.Equal(t, 2500, persistencetest.Value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled' AND code = 'deleted'`))
 	_, err = db.Subscriptions.Target(t.Context(), s.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
@@ -214,14 +186,14 @@ func reversed(b []byte) (r []byte) {
 // Several secrets are valid during a rotation, and each attempt uses the secrets of its time.
 func TestSecretsAreRotated(t *testing.T) {
 	t.Parallel()
-	db := open(t, func(c *persistence.Config) {
+	db := persistencetest.Open(t, func(c *persistence.Config) {
 		c.Sealer = mirror{}
 		c.Secrets = func(name string) []string { return []string{"of " + name} }
 	})
 	ctx := t.Context()
-	made, err := db.Subscriptions.ApplyDestination(ctx, endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, ada)
+	made, err := db.Subscriptions.ApplyDestination(ctx, persistencetest.Endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, persistencetest.Ada)
 	require.NoError(t, err)
-	s := db.apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
+	s := db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
 	signedWith := func() []string {
 		target, err := db.Subscriptions.Target(ctx, s.ID)
 		require.NoError(t, err)
@@ -230,59 +202,59 @@ func TestSecretsAreRotated(t *testing.T) {
 		return target.Secrets
 	}
 	require.Equal(t, []string{"whsec_one"}, signedWith())
-	db.exec(`UPDATE destinations SET secrets_at = now() - interval '400 days'`)
+	db.Exec(`UPDATE destinations SET secrets_at = now() - interval '400 days'`)
 	require.WithinDuration(t, time.Now().Add(-400*24*time.Hour), *oldestSecret(db), time.Minute)
-	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_two"}, time.Hour, ada))
+	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_two"}, time.Hour, persistencetest.Ada))
 	require.Equal(t, []string{"whsec_two", "whsec_one"}, signedWith())
 	require.WithinDuration(t, time.Now(), *oldestSecret(db), time.Minute)
 	kept, err := db.Subscriptions.SecretsOf(ctx, made.ID)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(time.Hour), *kept[1].Until, time.Minute)
-	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, ada))
+	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, persistencetest.Ada))
 	require.Equal(t, []string{"whsec_three"}, signedWith(), "the others are out of use at once")
-	require.Equal(t, "same_secret", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, ada)))
-	require.Equal(t, "invalid_secret", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{}, 0, ada)))
-	require.ErrorIs(t, db.Subscriptions.RotateSecret(ctx, "none", delivery.Secret{Value: "x"}, 0, ada), event.ErrNotFound)
+	require.Equal(t, "same_secret", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "whsec_three"}, 0, persistencetest.Ada)))
+	require.Equal(t, "invalid_secret", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{}, 0, persistencetest.Ada)))
+	require.ErrorIs(t, db.Subscriptions.RotateSecret(ctx, "none", delivery.Secret{Value: "x"}, 0, persistencetest.Ada), event.ErrNotFound)
 
-	crm := endpoint("crm")
+	crm := persistencetest.Endpoint("crm")
 	crm.InFlight = 2
-	db.exec(`UPDATE destinations SET secrets_at = now() - interval '400 days'`)
-	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, ada)
+	db.Exec(`UPDATE destinations SET secrets_at = now() - interval '400 days'`)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, persistencetest.Ada)
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now().Add(-400*24*time.Hour), *oldestSecret(db), time.Minute, "another bound makes no secret new")
 	require.Equal(t, []string{"whsec_three"}, signedWith(), "nil keeps them")
-	require.NotContains(t, value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "whsec_")
-	require.NotContains(t, value[string](db, `SELECT encode(secrets, 'escape') FROM destinations`), "whsec_")
+	require.NotContains(t, persistencetest.Value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "whsec_")
+	require.NotContains(t, persistencetest.Value[string](db, `SELECT encode(secrets, 'escape') FROM destinations`), "whsec_")
 
 	crm.HTTP.Secrets = "CRM_SECRET"
-	_, err = db.Subscriptions.ApplyDestination(ctx, crm, []delivery.Secret{}, admin)
+	_, err = db.Subscriptions.ApplyDestination(ctx, crm, []delivery.Secret{}, persistencetest.Admin)
 	require.NoError(t, err)
 	require.Equal(t, []string{"of CRM_SECRET"}, signedWith())
 	require.Nil(t, oldestSecret(db), "the age of a variable is unknown")
-	require.Equal(t, "secrets_of_variable", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "x"}, 0, ada)))
-	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("orders"), []delivery.Secret{{Value: "x"}}, ada)
+	require.Equal(t, "secrets_of_variable", event.CodeOf(db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "x"}, 0, persistencetest.Ada)))
+	_, err = db.Subscriptions.ApplyDestination(ctx, taskQueue("orders"), []delivery.Secret{{Value: "x"}}, persistencetest.Ada)
 	require.Equal(t, "no_secrets", event.CodeOf(err))
 }
 
 // oldestSecret returns since when the least recently changed secret is in use; nil if none is stored here.
-func oldestSecret(db *database) *time.Time {
-	stats, err := db.Outbox.DeliveryStats(db.t.Context())
-	require.NoError(db.t, err)
+func oldestSecret(db *persistencetest.Database) *time.Time {
+	stats, err := db.Outbox.DeliveryStats(db.T.Context())
+	require.NoError(db.T, err)
 	return stats.OldestSecret
 }
 
 // A missing key is reported, without a part of the secret.
 func TestSecretsWithoutTheirKey(t *testing.T) {
 	t.Parallel()
-	db := open(t, func(c *persistence.Config) { c.Sealer = mirror{} })
-	made, err := db.Subscriptions.ApplyDestination(t.Context(), endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, ada)
+	db := persistencetest.Open(t, func(c *persistence.Config) { c.Sealer = mirror{} })
+	made, err := db.Subscriptions.ApplyDestination(t.Context(), persistencetest.Endpoint("crm"), []delivery.Secret{{Value: "whsec_one"}}, persistencetest.Ada)
 	require.NoError(t, err)
 	for _, broken := range []string{`UPDATE destinations SET secrets = '\x00ff'`, `UPDATE destinations SET secrets = 'x'`} {
-		db.exec(broken)
+		db.Exec(broken)
 		_, err = db.Subscriptions.SecretsOf(t.Context(), made.ID)
 		require.Equal(t, "unreadable_secrets", event.CodeOf(err))
 	}
-	db.exec(`UPDATE destinations SET secrets = '[{"value":"in clear"}]'`)
+	db.Exec(`UPDATE destinations SET secrets = '[{"value":"in clear"}]'`)
 	kept, err := db.Subscriptions.SecretsOf(t.Context(), made.ID)
 	require.NoError(t, err)
 	require.Equal(t, "in clear", kept[0].Value, "it is older than the keys")
@@ -291,28 +263,28 @@ func TestSecretsWithoutTheirKey(t *testing.T) {
 // The next attempt sees changes and removals by other processes.
 func TestATargetIsNeverOld(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	s := db.subscribe("crm", delivery.Events{})
-	other, err := persistence.Open(t.Context(), db.cfg)
+	db := persistencetest.Open(t)
+	s := db.Subscribe("crm", delivery.Events{})
+	other, err := persistence.Open(t.Context(), db.Config)
 	require.NoError(t, err)
 	t.Cleanup(other.Close)
 	for n := range 3 {
-		crm := endpoint("crm")
+		crm := persistencetest.Endpoint("crm")
 		crm.InFlight = n + 1
-		_, err = other.Subscriptions.ApplyDestination(t.Context(), crm, nil, ada)
+		_, err = other.Subscriptions.ApplyDestination(t.Context(), crm, nil, persistencetest.Ada)
 		require.NoError(t, err)
 		target, err := db.Subscriptions.Target(t.Context(), s.ID)
 		require.NoError(t, err)
 		require.Equal(t, n+1, target.Destination.InFlight)
 	}
-	db.exec(`UPDATE subscriptions SET settings = '{"events": 7}', version = 100`)
-	db.exec(`UPDATE subscriptions_head SET version = 100`)
+	db.Exec(`UPDATE subscriptions SET settings = '{"events": 7}', version = 100`)
+	db.Exec(`UPDATE subscriptions_head SET version = 100`)
 	_, err = db.Subscriptions.Target(t.Context(), s.ID)
 	require.Equal(t, "unreadable_subscription", event.CodeOf(err))
 	names, err := db.Subscriptions.Unreadable(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"crm"}, names)
-	require.NoError(t, second(other.Subscriptions.DeleteSubscription(t.Context(), "crm", ada)))
+	require.NoError(t, persistencetest.Second(other.Subscriptions.DeleteSubscription(t.Context(), "crm", persistencetest.Ada)))
 	_, err = db.Subscriptions.Target(t.Context(), s.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 }
@@ -320,12 +292,12 @@ func TestATargetIsNeverOld(t *testing.T) {
 // After a failover the database may lack changes that a process has cached.
 func TestAVersionThatGoesBack(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	kept, lost := db.subscribe("kept", delivery.Events{}), db.subscribe("lost", delivery.Events{})
+	db := persistencetest.Open(t)
+	kept, lost := db.Subscribe("kept", delivery.Events{}), db.Subscribe("lost", delivery.Events{})
 	_, err := db.Subscriptions.Target(t.Context(), lost.ID)
 	require.NoError(t, err)
-	db.exec(`DELETE FROM subscriptions WHERE id = $1`, lost.ID)
-	db.exec(`UPDATE subscriptions_head SET version = 2`)
+	db.Exec(`DELETE FROM subscriptions WHERE id = $1`, lost.ID)
+	db.Exec(`UPDATE subscriptions_head SET version = 2`)
 	_, err = db.Subscriptions.Target(t.Context(), lost.ID)
 	require.ErrorIs(t, err, event.ErrNotFound)
 	_, err = db.Subscriptions.Target(t.Context(), kept.ID)
@@ -335,97 +307,97 @@ func TestAVersionThatGoesBack(t *testing.T) {
 // Changes commit in the order of their versions: a transaction that has read one has seen all before it.
 func TestChangesWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	db := open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
-	db.subscribe("one", delivery.Events{})
-	holder := connect(t, db.url)
+	db := persistencetest.Open(t, func(c *persistence.Config) { c.LockTimeout = time.Minute })
+	db.Subscribe("one", delivery.Events{})
+	holder := persistencetest.Connect(t, db.URL)
 	_, err := holder.Exec(t.Context(), `BEGIN; UPDATE subscriptions_head SET version = version + 1`)
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() {
-		_, err := db.Subscriptions.ApplyDestination(context.WithoutCancel(t.Context()), endpoint("two"), nil, ada)
+		_, err := db.Subscriptions.ApplyDestination(context.WithoutCancel(t.Context()), persistencetest.Endpoint("two"), nil, persistencetest.Ada)
 		done <- err
 	}()
-	db.onBlock(holder)
+	db.OnBlock(holder)
 	_, err = holder.Exec(t.Context(), `COMMIT`)
 	require.NoError(t, err)
 	require.NoError(t, <-done)
-	require.Equal(t, value[int](db, `SELECT version FROM subscriptions_head`), value[int](db, `SELECT version FROM destinations WHERE name = 'two'`))
+	require.Equal(t, persistencetest.Value[int](db, `SELECT version FROM subscriptions_head`), persistencetest.Value[int](db, `SELECT version FROM destinations WHERE name = 'two'`))
 }
 
 // Of two concurrent requests that create or change the same object, the second is refused: it would lose what the first one did,
 // and a secret that was shown.
 func TestAChangeOfAnotherVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	ctx := t.Context()
-	d := endpoint("crm")
+	d := persistencetest.Endpoint("crm")
 	d.Version = delivery.MustBeNew
 	secret := func(s string) []delivery.Secret { return []delivery.Secret{{Value: s}} }
-	made, err := db.Subscriptions.ApplyDestination(ctx, d, secret("the first one's"), ada)
+	made, err := db.Subscriptions.ApplyDestination(ctx, d, secret("the first one's"), persistencetest.Ada)
 	require.NoError(t, err)
-	_, err = db.Subscriptions.ApplyDestination(ctx, d, secret("the second one's"), ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, d, secret("the second one's"), persistencetest.Ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 
 	edit := made
 	edit.InFlight = 3
-	changed, err := db.Subscriptions.ApplyDestination(ctx, edit, nil, ada)
+	changed, err := db.Subscriptions.ApplyDestination(ctx, edit, nil, persistencetest.Ada)
 	require.NoError(t, err)
 	edit.InFlight = 4
-	_, err = db.Subscriptions.ApplyDestination(ctx, edit, nil, ada)
+	_, err = db.Subscriptions.ApplyDestination(ctx, edit, nil, persistencetest.Ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 	got, err := db.Subscriptions.Destination(ctx, "crm")
 	require.NoError(t, err)
 	require.Equal(t, changed.Version, got.Version)
 
 	s := delivery.Subscription{Name: "s", To: "crm", Active: true, Version: delivery.MustBeNew}
-	first, err := db.Subscriptions.ApplySubscription(ctx, s, ada)
+	first, err := db.Subscriptions.ApplySubscription(ctx, s, persistencetest.Ada)
 	require.NoError(t, err)
 	s.Active = false
-	_, err = db.Subscriptions.ApplySubscription(ctx, s, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, s, persistencetest.Ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 	first.Active = false
-	_, err = db.Subscriptions.ApplySubscription(ctx, first, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, first, persistencetest.Ada)
 	require.NoError(t, err)
 	first.Events = delivery.Events{Types: []string{"x"}}
-	_, err = db.Subscriptions.ApplySubscription(ctx, first, ada)
+	_, err = db.Subscriptions.ApplySubscription(ctx, first, persistencetest.Ada)
 	require.Equal(t, event.CodeChangedMeanwhile, event.CodeOf(err))
 }
 
 // Canceled deliveries are counted, and a destination of the same name is removed with its only subscription.
 func TestDeletesOfASubscription(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	ctx := t.Context()
-	db.subscribe("crm", delivery.Events{})
-	db.apply(delivery.Subscription{Name: "other", To: "crm", Active: true})
-	gone, err := db.Subscriptions.DeleteSubscription(ctx, "crm", ada)
+	db.Subscribe("crm", delivery.Events{})
+	db.Apply(delivery.Subscription{Name: "other", To: "crm", Active: true})
+	gone, err := db.Subscriptions.DeleteSubscription(ctx, "crm", persistencetest.Ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Removed{}, gone, "another one goes there")
-	db.apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
-	gone, err = db.Subscriptions.DeleteSubscription(ctx, "other", ada)
+	db.Apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
+	gone, err = db.Subscriptions.DeleteSubscription(ctx, "other", persistencetest.Ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Removed{}, gone, "it has another name")
 
-	crm := db.apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
-	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
+	crm := db.Apply(delivery.Subscription{Name: "crm", To: "crm", Active: true})
+	db.Exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id)
 SELECT gen_random_uuid(), $1, $2 FROM generate_series(1, 700)`, crm.ID, crm.DestinationID)
-	gone, err = db.Subscriptions.DeleteSubscription(ctx, "crm", ada)
+	gone, err = db.Subscriptions.DeleteSubscription(ctx, "crm", persistencetest.Ada)
 	require.NoError(t, err)
 	require.Equal(t, delivery.Removed{Canceled: 700, Destination: "crm"}, gone)
-	require.Equal(t, 700, value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled'`))
+	require.Equal(t, 700, persistencetest.Value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'canceled'`))
 	_, err = db.Subscriptions.Destination(ctx, "crm")
 	require.ErrorIs(t, err, event.ErrNotFound)
-	require.Contains(t, db.audited(), "destination.delete destination:crm")
+	require.Contains(t, db.Audited(), "destination.delete destination:crm")
 }
 
 // Lists by name continue after a name; of the pending deliveries no more are counted than the list's limit.
 func TestDestinationsArePaged(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	ctx := t.Context()
 	var ids []int64
 	for _, name := range []string{"a", "b", "c"} {
-		ids = append(ids, db.subscribe(name, delivery.Events{}).DestinationID)
+		ids = append(ids, db.Subscribe(name, delivery.Events{}).DestinationID)
 	}
 	page, err := db.Subscriptions.DestinationsAfter(ctx, "a", 1)
 	require.NoError(t, err)
@@ -436,7 +408,7 @@ func TestDestinationsArePaged(t *testing.T) {
 	require.Len(t, subscriptions, 1)
 	require.Equal(t, "c", subscriptions[0].Name)
 
-	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id, queued_at, due_at)
+	db.Exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id, queued_at, due_at)
 SELECT gen_random_uuid(), 1, $1, now(), now() + n * interval '1 s' FROM generate_series(1, 1200) AS n`, ids[0])
 	conditions, err := db.Subscriptions.Conditions(ctx, ids)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package persistence_test
+package outbox_test
 
 import (
 	"testing"
@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/persistence/persistencetest"
 )
 
 // A subscription is deleted, with its destination, while a probe is in flight: whatever the outcome of the probe, before or after
 // the sweep, the queue is empty and nothing is leased afterwards.
 func TestADeletionWhileAProbeIsUnderWay(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	for name, of := range map[string]struct {
 		kind  delivery.Kind
 		swept bool
@@ -26,35 +27,35 @@ func TestADeletionWhileAProbeIsUnderWay(t *testing.T) {
 		"succeeds after the sweep":  {delivery.OK, true, delivery.Delivered},
 		"succeeds before the sweep": {delivery.OK, false, delivery.Delivered},
 	} {
-		db.exec(`TRUNCATE destinations, subscriptions, destination_states, delivery_queue, deliveries`)
-		db.destination(1, delivery.Destination{})
-		db.exec(`UPDATE destinations SET name = 's1'`)
-		ids := db.queue(1, 3)
-		db.fails(db.lease(10, 10))
-		db.passes(1, 31*time.Second)
-		probe := db.lease(10, 10)
+		db.Exec(`TRUNCATE destinations, subscriptions, destination_states, delivery_queue, deliveries`)
+		db.Destination(1, delivery.Destination{})
+		db.Exec(`UPDATE destinations SET name = 's1'`)
+		ids := db.Queue(1, 3)
+		fails(db, db.Lease(10, 10))
+		db.Passes(1, 31*time.Second)
+		probe := db.Lease(10, 10)
 		require.Len(t, probe, 1, name)
 		if of.swept {
-			gone, err := db.Subscriptions.DeleteSubscription(t.Context(), "s1", admin)
+			gone, err := db.Subscriptions.DeleteSubscription(t.Context(), "s1", persistencetest.Admin)
 			require.NoError(t, err)
 			require.EqualValues(t, 3, gone.Canceled, name)
 		} else {
-			db.exec(`UPDATE subscriptions SET deleted_at = now(), version = 500`)
-			db.exec(`UPDATE destinations SET deleted_at = now(), version = 500`)
+			db.Exec(`UPDATE subscriptions SET deleted_at = now(), version = 500`)
+			db.Exec(`UPDATE destinations SET deleted_at = now(), version = 500`)
 		}
-		ended := became(probe[0], of.kind, "x")
+		ended := persistencetest.Became(probe[0], of.kind, "x")
 		ended.DueAt = probe[0].WaitsUntil
-		db.settle(ended)
+		db.Settle(ended)
 		require.NoError(t, db.Outbox.Rearm(t.Context()))
-		db.passes(1, time.Hour)
-		require.Empty(t, db.lease(10, 10), name)
+		db.Passes(1, time.Hour)
+		require.Empty(t, db.Lease(10, 10), name)
 		_, err := db.Outbox.CancelDeleted(t.Context())
 		require.NoError(t, err)
-		require.Zero(t, db.open(1), name)
-		require.Empty(t, db.lease(10, 10), name)
+		require.Zero(t, db.Waiting(1), name)
+		require.Empty(t, db.Lease(10, 10), name)
 		of1, err := db.Outbox.Delivery(t.Context(), delivery.Key{EventID: probe[0].EventID, SubscriptionID: 1})
 		require.NoError(t, err)
 		require.Equal(t, of.want, of1.Status, name)
-		require.Equal(t, 3, value[int](db, `SELECT count(*) FROM deliveries WHERE event_id = ANY ($1::uuid[])`, ids))
+		require.Equal(t, 3, persistencetest.Value[int](db, `SELECT count(*) FROM deliveries WHERE event_id = ANY ($1::uuid[])`, ids))
 	}
 }

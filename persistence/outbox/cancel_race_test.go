@@ -1,4 +1,4 @@
-package persistence_test
+package outbox_test
 
 import (
 	"errors"
@@ -11,23 +11,24 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/persistence/persistencetest"
 )
 
 // A bulk cancel races leases, outcomes and replays: whatever was sent is delivered, whatever is canceled was never sent, no more
 // are canceled than requested, and no call fails.
 func TestABulkCancelRacesSenders(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	db.destination(1, delivery.Destination{InFlight: 100})
+	db := persistencetest.Open(t)
+	db.Destination(1, delivery.Destination{InFlight: 100})
 	const letters, waiting = 60, 600
-	db.queue(1, letters)
-	dead := each(db.lease(letters, letters), delivery.Final, "gone")
+	db.Queue(1, letters)
+	dead := persistencetest.Each(db.Lease(letters, letters), delivery.Final, "gone")
 	for i := range dead {
 		dead[i].Dead = true
 	}
-	db.settle(dead...)
-	require.Equal(t, letters, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
-	db.queue(1, waiting)
+	db.Settle(dead...)
+	require.Equal(t, letters, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+	db.Queue(1, waiting)
 
 	var sent sync.Map
 	var canceled atomic.Int64
@@ -37,14 +38,14 @@ func TestABulkCancelRacesSenders(t *testing.T) {
 		senders.Go(func() error {
 			for {
 				last := done.Load()
-				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 10, Room: upTo(10)})
+				jobs, _, err := db.Outbox.Lease(t.Context(), delivery.LeaseRequest{Limit: 10, Room: persistencetest.UpTo(10)})
 				if err != nil {
 					return err
 				}
 				for _, j := range jobs {
 					sent.Store(j.Key, true)
 				}
-				if _, err := db.Outbox.Settle(t.Context(), each(jobs, delivery.OK, "200")); err != nil {
+				if _, err := db.Outbox.Settle(t.Context(), persistencetest.Each(jobs, delivery.OK, "200")); err != nil {
 					return err
 				}
 				if last && len(jobs) == 0 {
@@ -56,7 +57,7 @@ func TestABulkCancelRacesSenders(t *testing.T) {
 	for range 2 {
 		g.Go(func() error {
 			for range 20 {
-				n, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 7, ada)
+				n, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 7, persistencetest.Ada)
 				canceled.Add(n)
 				if err != nil {
 					return err
@@ -79,7 +80,7 @@ func TestABulkCancelRacesSenders(t *testing.T) {
 	})
 	g.Go(func() error {
 		for _, s := range dead {
-			_, err := db.Outbox.Resend(t.Context(), s.Key, ada)
+			_, err := db.Outbox.Resend(t.Context(), s.Key, persistencetest.Ada)
 			if err != nil && event.CodeOf(err) != "delivery_under_way" {
 				return err
 			}
@@ -89,43 +90,43 @@ func TestABulkCancelRacesSenders(t *testing.T) {
 	require.NoError(t, g.Wait())
 	done.Store(true)
 	require.NoError(t, senders.Wait())
-	require.Zero(t, db.open(1))
+	require.Zero(t, db.Waiting(1))
 	t.Logf("%d canceled", canceled.Load())
 	require.Positive(t, canceled.Load())
-	require.Equal(t, canceled.Load(), value[int64](db, `
+	require.Equal(t, canceled.Load(), persistencetest.Value[int64](db, `
 SELECT sum((detail ->> 'canceled')::int) FROM audit_log WHERE detail ? 'canceled'`))
-	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_attempts WHERE ok AND generation = 0`),
+	require.Zero(t, persistencetest.Value[int](db, `SELECT count(*) FROM delivery_attempts WHERE ok AND generation = 0`),
 		"only a success that comes after a cancel is an attempt of its own")
-	for _, id := range value[[]string](db, `
+	for _, id := range persistencetest.Value[[]string](db, `
 SELECT coalesce(array_agg(event_id::text), '{}') FROM deliveries WHERE status = 'canceled' AND generation = 0`) {
 		_, was := sent.Load(delivery.Key{EventID: id, SubscriptionID: 1})
 		require.False(t, was, "what was sent isn't canceled")
 	}
-	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted')`))
+	require.Zero(t, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted')`))
 }
 
 // Deliveries with dead letters, which were sent again, are canceled one by one and in bulk: no call fails, and each dead letter
 // is discarded.
 func TestABulkCancelRacesSingleOnes(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	db.destination(1, delivery.Destination{InFlight: 100})
-	db.queue(1, 100)
-	dead := each(db.lease(100, 100), delivery.Final, "gone")
+	db := persistencetest.Open(t)
+	db.Destination(1, delivery.Destination{InFlight: 100})
+	db.Queue(1, 100)
+	dead := persistencetest.Each(db.Lease(100, 100), delivery.Final, "gone")
 	for i := range dead {
 		dead[i].Dead = true
 	}
-	db.settle(dead...)
-	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, ada)
+	db.Settle(dead...)
+	_, err := db.Subscriptions.SetDestinationState(t.Context(), "d1", delivery.DestinationPaused, persistencetest.Ada)
 	require.NoError(t, err)
 	for _, s := range dead {
-		_, err := db.Outbox.Resend(t.Context(), s.Key, ada)
+		_, err := db.Outbox.Resend(t.Context(), s.Key, persistencetest.Ada)
 		require.NoError(t, err)
 	}
 	var g errgroup.Group
 	g.Go(func() error {
 		for i := range dead {
-			_, err := db.Outbox.CancelDelivery(t.Context(), dead[len(dead)-1-i].Key, ada)
+			_, err := db.Outbox.CancelDelivery(t.Context(), dead[len(dead)-1-i].Key, persistencetest.Ada)
 			if err != nil && !errors.Is(err, event.ErrNotFound) {
 				return err
 			}
@@ -135,7 +136,7 @@ func TestABulkCancelRacesSingleOnes(t *testing.T) {
 	for range 3 {
 		g.Go(func() error {
 			for {
-				n, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 9, ada)
+				n, err := db.Outbox.CancelWaiting(t.Context(), delivery.Query{DestinationID: 1}, 9, persistencetest.Ada)
 				if err != nil || n == 0 {
 					return err
 				}
@@ -143,7 +144,7 @@ func TestABulkCancelRacesSingleOnes(t *testing.T) {
 		})
 	}
 	require.NoError(t, g.Wait())
-	require.Zero(t, db.open(1))
-	require.Equal(t, 100, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'discarded'`))
-	require.Zero(t, value[int](db, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
+	require.Zero(t, db.Waiting(1))
+	require.Equal(t, 100, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'discarded'`))
+	require.Zero(t, persistencetest.Value[int](db, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
 }

@@ -1,4 +1,4 @@
-package persistence_test
+package outbox_test
 
 import (
 	"sync/atomic"
@@ -8,16 +8,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"holdfast/delivery"
+	"holdfast/persistence/persistencetest"
 )
 
 // A delivery that ends and is sent again, over and over, is shown each time that it is read, once.
 func TestADeliveryIsReadWhileItMoves(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	db.destination(1, delivery.Destination{})
-	db.queue(1, 1)
-	k := db.lease(1, 1)[0].Key
-	_, err := db.Outbox.CancelDelivery(t.Context(), k, ada)
+	db := persistencetest.Open(t)
+	db.Destination(1, delivery.Destination{})
+	db.Queue(1, 1)
+	k := db.Lease(1, 1)[0].Key
+	_, err := db.Outbox.CancelDelivery(t.Context(), k, persistencetest.Ada)
 	require.NoError(t, err)
 
 	var done atomic.Bool
@@ -25,10 +26,10 @@ func TestADeliveryIsReadWhileItMoves(t *testing.T) {
 	g.Go(func() error {
 		defer done.Store(true)
 		for range 150 {
-			if _, err := db.Outbox.Resend(t.Context(), k, ada); err != nil {
+			if _, err := db.Outbox.Resend(t.Context(), k, persistencetest.Ada); err != nil {
 				return err
 			}
-			if _, err := db.Outbox.CancelDelivery(t.Context(), k, ada); err != nil {
+			if _, err := db.Outbox.CancelDelivery(t.Context(), k, persistencetest.Ada); err != nil {
 				return err
 			}
 		}

@@ -1,14 +1,16 @@
-package persistence_test
+package outbox_test
 
 import (
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/persistence/persistencetest"
 )
 
 // A worker leases a second ahead. Attempts that wait for their start time count as in flight: a destination that allows enough of
@@ -17,19 +19,19 @@ func TestAttemptsLeasedAheadCountAsUnderWay(t *testing.T) {
 	t.Parallel()
 	const lead, step, steps = time.Second, 50 * time.Millisecond, 100
 	sent := func(inFlight int) (n int, span time.Duration) {
-		db := open(t)
+		db := persistencetest.Open(t)
 		rate := &delivery.Rate{Requests: 10, Per: event.Duration(time.Second)}
-		db.destination(1, delivery.Destination{InFlight: inFlight, Rate: rate})
-		db.queue(1, 200)
+		db.Destination(1, delivery.Destination{InFlight: inFlight, Rate: rate})
+		db.Queue(1, 200)
 		missed := delivery.Job{
-			Key:           delivery.Key{EventID: receipt().ID, SubscriptionID: 1},
-			DestinationID: 1, Lease: receipt().ID, Lead: lead/2 - delivery.MaxLate/4,
+			Key:           delivery.Key{EventID: uuid.NewString(), SubscriptionID: 1},
+			DestinationID: 1, Lease: uuid.NewString(), Lead: lead/2 - delivery.MaxLate/4,
 		}
-		db.settle(became(missed, delivery.Ours, delivery.CodeLateStart))
+		db.Settle(persistencetest.Became(missed, delivery.Ours, delivery.CodeLateStart))
 		began, skipped := time.Now(), time.Duration(0)
 		var underWay []delivery.Job
 		for range steps {
-			jobs := db.lease(100, 100)
+			jobs := db.Lease(100, 100)
 			for i := range jobs {
 				jobs[i].StartAt = jobs[i].StartAt.Add(skipped)
 			}
@@ -38,12 +40,12 @@ func TestAttemptsLeasedAheadCountAsUnderWay(t *testing.T) {
 			underWay = slices.DeleteFunc(underWay, func(j delivery.Job) bool {
 				started := !j.StartAt.After(time.Now().Add(skipped))
 				if started {
-					db.settle(became(j, delivery.OK, "200"))
+					db.Settle(persistencetest.Became(j, delivery.OK, "200"))
 					n++
 				}
 				return started
 			})
-			db.passes(1, step)
+			db.Passes(1, step)
 			skipped += step
 		}
 		return n, time.Since(began) + skipped

@@ -1,4 +1,4 @@
-package persistence_test
+package outbox_test
 
 import (
 	"testing"
@@ -9,19 +9,20 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/oversight"
+	"holdfast/persistence/persistencetest"
 )
 
 // Pending deliveries are canceled by the filters of the list: no more than were counted, none in flight or to other destinations,
 // each with its dead letter, and with an audit entry that counts them.
 func TestPendingDeliveriesAreCanceledTogether(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	crm, erp := d.destination(81, delivery.Destination{}), d.destination(82, delivery.Destination{})
-	d.queue(crm, 1)
-	require.Len(t, d.lease(1, 1), 1)
-	before := d.queue(crm, 4)
-	d.queue(erp, 2)
-	d.exec(`UPDATE delivery_queue SET attempts = 1 WHERE event_id = $1::uuid`, before[0])
+	d := persistencetest.Open(t)
+	crm, erp := d.Destination(81, delivery.Destination{}), d.Destination(82, delivery.Destination{})
+	d.Queue(crm, 1)
+	require.Len(t, d.Lease(1, 1), 1)
+	before := d.Queue(crm, 4)
+	d.Queue(erp, 2)
+	d.Exec(`UPDATE delivery_queue SET attempts = 1 WHERE event_id = $1::uuid`, before[0])
 	until := uuidTime(t, before[3]).Add(time.Millisecond)
 	count := func(q delivery.Query) (n int64) {
 		t.Helper()
@@ -35,7 +36,7 @@ func TestPendingDeliveriesAreCanceledTogether(t *testing.T) {
 	require.EqualValues(t, 1, count(delivery.Query{EventID: before[2]}))
 	require.EqualValues(t, 0, count(delivery.Query{DestinationID: crm, Since: until}))
 
-	by := oversight.Actor{Name: "ada", Role: "operator", Reason: "INC-42"}
+	by := oversight.Actor{Name: "persistencetest.Ada", Role: "operator", Reason: "INC-42"}
 	canceled, err := d.Outbox.CancelWaiting(t.Context(), all, 3, by)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, canceled, "no more than were counted")
