@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,35 +18,54 @@ const (
 	breakerPause = time.Second
 	// minInboxStarts is how many events from the inbox may always start at the same time, whatever the live traffic. One more may
 	// start for each inboxStartGrowth that the oldest has waited, up to Breaker.share.
-	minInboxStarts   = 2
+	minInboxStarts   = 1
 	inboxStartGrowth = time.Second
+	// minLimit is the limit on starts in flight at the beginning, and while starts are slow: more would only delay each other. A slow
+	// start takes over a quarter of the default ACK budget. It lowers the limit by limitDown, and any other raises it by limitUp.
+	minLimit  = 12
+	slowStart = 100 * time.Millisecond
+	limitDown = 0.5
+	limitUp   = 0.1
+	// weightOfStart is the weight of the last start in their average duration. It is low: a stall of 300 ms says little about the time
+	// after it, and a sender that is answered immediately only sends the next event, for the inbox as well.
+	weightOfStart = 1.0 / 64
 )
 
 // Breaker limits the starts of one process. While Temporal is down it lets only an occasional probe through. It also bounds the
-// starts in flight, so that work that Temporal can't accept in time doesn't queue up here. The inbox gets the capacity that
-// live traffic leaves free, and at least a share that grows with the age of its oldest event.
+// starts in flight: to fewer while starts are slow, since more would only delay each other. Further starts wait here, as long as
+// they can expect their turn in time. The inbox gets the capacity that live traffic leaves free, and at least a share that grows
+// with the age of its oldest event.
 type Breaker struct {
 	max     int
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	wakes   chan struct{}
 
 	mu            sync.Mutex
-	liveStarts    int       // starts in flight for requests
-	inboxStarts   int       // starts in flight for events from the inbox
-	lastConfirmed time.Time // when Temporal last confirmed a start
+	limit         float64         // on starts in flight: minLimit to max
+	average       time.Duration   // of confirmed starts
+	liveStarts    int             // starts in flight for requests
+	inboxStarts   int             // starts in flight for events from the inbox
+	waiting       []chan struct{} // starts of requests that wait for their turn, in order; closed when it comes
+	lastConfirmed time.Time       // when Temporal last confirmed a start
 }
 
 // NewBreaker returns a breaker that allows maxStarts concurrent starts.
 func NewBreaker(maxStarts int) *Breaker {
-	b := &Breaker{max: maxStarts, wakes: make(chan struct{}, 1)}
+	b := &Breaker{max: maxStarts, limit: min(float64(maxStarts), minLimit), wakes: make(chan struct{}, 1)}
 	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:         "temporal",
 		Timeout:      breakerPause,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 		IsSuccessful: func(err error) bool { return !runs.IsOutage(err) },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
-			if to == gobreaker.StateClosed {
+			switch to {
+			case gobreaker.StateClosed:
 				b.wake()
+			case gobreaker.StateOpen:
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.callNext(true)
+			case gobreaker.StateHalfOpen:
 			}
 		},
 	})
@@ -63,20 +83,68 @@ type permit struct {
 	probe bool
 }
 
-// admit returns a permit and started, or nil and the reason (busy or down). Callers without a usable inbox set forced, which
-// ignores the limit on starts in flight.
-func (b *Breaker) admit(forced bool) (*permit, startState) {
-	b.mu.Lock()
-	if b.liveStarts+min(b.inboxStarts, b.share()) >= b.max && !forced {
-		b.mu.Unlock()
+// admit returns a permit and started, or nil and the reason (busy or down). It waits for its turn until the given time, or the end
+// of ctx. If the turn is expected only after twice that wait, it returns immediately: the estimate is rough. Callers without a
+// usable inbox set forced, which ignores the limit on starts in flight.
+func (b *Breaker) admit(ctx context.Context, until time.Time, forced bool) (*permit, startState) {
+	if !b.takeTurn(ctx, until, forced) {
 		return nil, busy
 	}
-	b.liveStarts++
-	b.mu.Unlock()
 	if p := b.newPermit(&b.liveStarts); p != nil {
 		return p, started
 	}
 	return nil, down
+}
+
+// takeTurn counts a live start, unless its turn doesn't come in time.
+func (b *Breaker) takeTurn(ctx context.Context, until time.Time, forced bool) bool {
+	isDown := b.isDown() // not under the lock, which a change of the circuit's state takes
+	b.mu.Lock()
+	if forced || isDown || b.isFree() && len(b.waiting) == 0 {
+		b.liveStarts++
+		b.mu.Unlock()
+		return true
+	}
+	left := time.Until(until)
+	if left <= 0 || b.expectedWait() > 2*left {
+		b.mu.Unlock()
+		return false
+	}
+	turn := make(chan struct{})
+	b.waiting = append(b.waiting, turn)
+	b.mu.Unlock()
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-turn:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := slices.Index(b.waiting, turn); n >= 0 {
+		b.waiting = slices.Delete(b.waiting, n, n+1)
+		return false
+	}
+	return true // the turn has come at the same time
+}
+
+// isFree reports whether another live start may begin. The caller holds the lock, as for the functions below.
+func (b *Breaker) isFree() bool { return b.liveStarts+min(b.inboxStarts, b.share()) < int(b.limit) }
+
+// expectedWait is how long one more start would wait for its turn.
+func (b *Breaker) expectedWait() time.Duration {
+	return b.average * time.Duration(len(b.waiting)+1) / time.Duration(max(int(b.limit)-min(b.inboxStarts, b.share()), 1))
+}
+
+// callNext gives turns to starts that wait; to all of them if Temporal is down, since they needn't wait any more.
+func (b *Breaker) callNext(all bool) {
+	for len(b.waiting) > 0 && (all || b.isFree()) {
+		close(b.waiting[0])
+		b.waiting = b.waiting[1:]
+		b.liveStarts++
+	}
 }
 
 // admitFromInbox returns a permit for an event from the inbox (the drain bounds their number), or nil while Temporal is down.
@@ -88,7 +156,7 @@ func (b *Breaker) admitFromInbox() *permit {
 }
 
 // share is how many starts are reserved for the inbox.
-func (b *Breaker) share() int { return b.max / 4 }
+func (b *Breaker) share() int { return int(b.limit) / 4 }
 
 // newPermit turns a start that is already counted into a permit, or uncounts it and returns nil.
 func (b *Breaker) newPermit(count *int) *permit {
@@ -106,6 +174,7 @@ func (b *Breaker) leave(count *int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	*count--
+	b.callNext(false)
 }
 
 // reportLate tells the circuit that the start failed because it wasn't confirmed in time, unless Temporal has confirmed another
@@ -120,16 +189,23 @@ func (p *permit) reportLate() {
 // end reports the result of the start.
 func (p *permit) end(err error) {
 	if err == nil {
-		p.breaker.confirm()
+		p.breaker.confirm(time.Since(p.since))
 	}
 	p.once.Do(func() { p.report(err) })
 	p.breaker.leave(p.count)
 }
 
-func (b *Breaker) confirm() {
+// confirm notes a confirmed start, and moves the limit towards as many starts in flight as take slowStart.
+func (b *Breaker) confirm(took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lastConfirmed = time.Now()
+	b.average += time.Duration(float64(took-b.average) * weightOfStart)
+	if took > slowStart {
+		b.limit = max(b.limit-limitDown, min(float64(b.max), minLimit))
+	} else {
+		b.limit = min(b.limit+limitUp, float64(b.max))
+	}
 }
 
 func (b *Breaker) confirmedSince(t time.Time) bool {
@@ -138,9 +214,9 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.lastConfirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: max/2 -
-// liveStarts, but at least minInboxStarts. That minimum grows to max/4 with the wait, so that live traffic can't starve the
-// inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
+// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: half of the
+// limit less liveStarts, but at least minInboxStarts. That minimum grows to a quarter of the limit with the wait, so that live
+// traffic can't starve the inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
 	case gobreaker.StateOpen:
@@ -149,10 +225,10 @@ func (b *Breaker) capacity(waited time.Duration) int {
 		return 1
 	case gobreaker.StateClosed:
 	}
-	least := min(minInboxStarts+int(max(waited, 0)/inboxStartGrowth), max(b.share(), minInboxStarts))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(b.max/2-b.liveStarts, least)
+	least := min(minInboxStarts+int(max(waited, 0)/inboxStartGrowth), max(b.share(), minInboxStarts))
+	return max(int(b.limit)/2-b.liveStarts, least)
 }
 
 // wake makes the drain poll the inbox immediately.

@@ -21,7 +21,7 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBreaker(8)
 		start := func(err error) *permit {
-			p, reason := b.admit(false)
+			p, reason := b.admit(t.Context(), time.Time{}, false)
 			require.Equal(t, started, reason)
 			p.end(err)
 			return p
@@ -41,7 +41,7 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 		require.True(t, b.isDown())
 		require.Empty(t, b.wakes)
 
-		_, reason := b.admit(true)
+		_, reason := b.admit(t.Context(), time.Time{}, true)
 		require.Equal(t, down, reason)
 		require.Nil(t, b.admitFromInbox())
 		require.Zero(t, b.capacity(time.Hour))
@@ -51,7 +51,7 @@ func TestABreakerWakesTheDrainOnceTemporalIsBack(t *testing.T) {
 		require.Equal(t, 1, b.capacity(time.Hour))
 		probe := b.admitFromInbox()
 		require.True(t, probe.probe)
-		_, reason = b.admit(false)
+		_, reason = b.admit(t.Context(), time.Time{}, false)
 		require.Equal(t, down, reason, "one is enough")
 		probe.end(errors.New("still away"))
 		require.Zero(t, b.capacity(0))
@@ -76,12 +76,12 @@ func TestALateStartIsAFailureOnlyWhereTemporalIsStuck(t *testing.T) {
 				b := NewBreaker(2 * tripAfter)
 				var late []*permit
 				for range tripAfter {
-					p, _ := b.admit(false)
+					p, _ := b.admit(t.Context(), time.Time{}, false)
 					late = append(late, p)
 				}
 				<-time.After(time.Millisecond)
 				if confirms {
-					p, _ := b.admit(false)
+					p, _ := b.admit(t.Context(), time.Time{}, false)
 					p.end(nil)
 				}
 				for _, p := range late {

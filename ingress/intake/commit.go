@@ -112,11 +112,15 @@ func (c *commitment) await(slots chan<- struct{}) {
 	}
 }
 
-// begin starts the event if the breaker permits it; if forced, even beyond the limit on starts in flight.
+// begin starts the event if the breaker permits it; if forced, even beyond the limit on starts in flight. It waits for its turn for
+// up to half of the ACK budget, so that the start has the other half.
 func (c *commitment) begin(forced bool) {
-	if c.permit, c.start = c.Breaker.admit(forced); c.permit == nil {
+	if c.permit, c.start = c.Breaker.admit(c.ctx, c.ackDeadline.Add(-c.AckBudget/2), forced); c.permit == nil {
 		if c.start == down {
 			c.startErr = errDown
+		}
+		if c.ctx.Err() != nil { // while it waited for its turn
+			c.clock, c.storeErr = timedOut, joinErrors(c.storeErr, context.Cause(c.ctx))
 		}
 		return
 	}

@@ -36,7 +36,7 @@ func (i *Intake) commitBoth(ctx context.Context, e event.Received, r *request) (
 	case <-ctx.Done():
 		return runs.Started{}, context.Cause(ctx)
 	}
-	permit, _ := i.Breaker.admit(true)
+	permit, _ := i.Breaker.admit(ctx, time.Time{}, true)
 	if permit == nil {
 		return runs.Started{}, errDown
 	}

@@ -31,7 +31,7 @@ func (i *Intake) commitLarge(ctx context.Context, e event.Received) (runs.Starte
 	spooled := runs.Started{
 		WorkflowID: e.WorkflowID(), EventID: e.ID, State: StateSpooled, Fingerprint: e.Fingerprint,
 	}
-	permit, why := i.Breaker.admit(false)
+	permit, why := i.Breaker.admit(ctx, time.Now().Add(i.AckBudget/2), false)
 	if permit == nil {
 		i.countSpooled(ctx, e.Provider, spooled, why.reason())
 		return spooled, nil

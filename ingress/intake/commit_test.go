@@ -186,7 +186,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 				spooler = table
 			}
 			c := newCommitter(t, spooler)
-			c.temporal.during = func(context.Context) { elapse(100 * time.Millisecond) }
+			c.temporal.during = func(context.Context) { elapse(150 * time.Millisecond) }
 			const events = 10
 			states := make(chan runs.State, events)
 			for n := range events {
@@ -204,7 +204,7 @@ func TestTooManyStartsOverflow(t *testing.T) {
 				got[<-states]++
 			}
 			if withInbox {
-				require.Equal(t, map[runs.State]int{runs.StateAccepted: 4, StateSpooled: 6}, got)
+				require.Equal(t, map[runs.State]int{runs.StateAccepted: 8, StateSpooled: 2}, got)
 			} else {
 				require.Equal(t, map[runs.State]int{runs.StateAccepted: events}, got)
 			}
@@ -395,7 +395,7 @@ func TestOnlyASlowStartOfAnUnavailableTemporalIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up, down := NewBreaker(2*tripAfter), NewBreaker(2*tripAfter)
 		for range tripAfter {
-			p, _ := down.admit(false)
+			p, _ := down.admit(t.Context(), time.Time{}, false)
 			defer p.end(nil)
 			<-time.After(time.Millisecond)
 			p.reportLate()

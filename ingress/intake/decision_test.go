@@ -86,7 +86,7 @@ func (s situation) outcomes(do action) (next []situation) {
 	begun := func(s situation) []situation { // what the breaker can answer
 		admitted := []situation{{started, s.store, s.clock}, {down, s.store, s.clock}}
 		if do == awaitSlot {
-			admitted = append(admitted, situation{busy, s.store, s.clock})
+			admitted = append(admitted, situation{busy, s.store, s.clock}, situation{busy, s.store, timedOut})
 		}
 		return append(admitted, situation{probing, s.store, s.clock})
 	}

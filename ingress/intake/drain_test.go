@@ -283,12 +283,12 @@ func TestDrainYieldsToLiveEvents(t *testing.T) {
 	require.Equal(t, 4, breaker.capacity(0))
 	var permits []*permit
 	for range 8 {
-		p, _ := breaker.admit(false)
+		p, _ := breaker.admit(t.Context(), time.Time{}, false)
 		require.NotNil(t, p)
 		permits = append(permits, p)
 	}
 	require.Equal(t, minInboxStarts, breaker.capacity(0))
-	_, reason := breaker.admit(false)
+	_, reason := breaker.admit(t.Context(), time.Time{}, false)
 	require.Equal(t, busy, reason)
 	for _, p := range permits {
 		p.end(nil)
@@ -300,9 +300,10 @@ func TestDrainYieldsToLiveEvents(t *testing.T) {
 func TestDrainStartsMoreAsEventsAge(t *testing.T) {
 	t.Parallel()
 	breaker := NewBreaker(32)
+	breaker.limit = 32
 	var permits []*permit
 	for range 32 {
-		p, _ := breaker.admit(false)
+		p, _ := breaker.admit(t.Context(), time.Time{}, false)
 		require.NotNil(t, p)
 		permits = append(permits, p)
 	}
@@ -313,10 +314,10 @@ func TestDrainStartsMoreAsEventsAge(t *testing.T) {
 	}
 	permits[0].end(nil)
 	followed := breaker.admitFromInbox()
-	_, reason := breaker.admit(false)
+	_, reason := breaker.admit(t.Context(), time.Time{}, false)
 	require.Equal(t, busy, reason, "the share of the inbox is none of live events")
 	followed.end(nil)
-	_, reason = breaker.admit(false)
+	_, reason = breaker.admit(t.Context(), time.Time{}, false)
 	require.Equal(t, started, reason)
 	for range tripAfter {
 		breaker.admitFromInbox().end(errAway)
@@ -328,9 +329,9 @@ func TestDrainStartsMoreAsEventsAge(t *testing.T) {
 func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(32)
-		for range 32 {
-			p, _ := breaker.admit(false)
+		table, temporal, breaker := newFakeInbox(), newFakeStarter(), NewBreaker(12)
+		for range 12 {
+			p, _ := breaker.admit(t.Context(), time.Time{}, false)
 			require.NotNil(t, p)
 		}
 		temporal.during = func(context.Context) { elapse(500 * time.Millisecond) }
@@ -342,7 +343,7 @@ func TestLiveEventsDoNotStarveTheInbox(t *testing.T) {
 		}
 		stop := runDrain(t, table, temporal, breaker)
 		defer stop()
-		elapse(12 * time.Second) // one after the other they would take 50
+		elapse(20 * time.Second) // one after the other they would take 50
 		require.Zero(t, table.depth())
 	})
 }
