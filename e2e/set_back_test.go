@@ -81,9 +81,9 @@ func TestAFailoverIsSweptAtOnce(t *testing.T) {
 	i := newInstallation(t, "HOLDFAST_REPLAY_SWEEP_INTERVAL=24h")
 	i.start(t, "serve")
 	eventually(t, 2*time.Minute, "a sweep has left a mark", func() error {
-		// Every half a minute another one: the worker may not have seen the first.
+		// Every five seconds another one, so that each of the worker's looks, one at its start and then every 15 s, sees another.
 		i.exec(t, fmt.Sprintf("CREATE OR REPLACE FUNCTION server_timeline() RETURNS bigint LANGUAGE sql AS 'SELECT %d::bigint'",
-			time.Now().Unix()/30))
+			time.Now().Unix()/5))
 		if i.count(t, "SELECT count(*) FROM sweep_marks") == 0 {
 			return errors.New("none")
 		}
