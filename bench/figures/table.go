@@ -111,12 +111,13 @@ func (r *Report) Markdown() string {
 	return b.String()
 }
 
-// markdownCosts writes a row for each measured item, and a column for each process.
+// markdownCosts writes a row for each measured item, and a column for each process. All databases of Holdfast share one column:
+// phases have several.
 func (r *Report) markdownCosts(b *strings.Builder) {
 	var labels []string
 	for _, p := range r.Phases {
 		for _, c := range p.Costs {
-			labels = merge(labels, c.Labels)
+			labels = merge(labels, c.columns())
 		}
 	}
 	if len(labels) == 0 {
@@ -127,12 +128,27 @@ func (r *Report) markdownCosts(b *strings.Builder) {
 	for _, p := range r.Phases {
 		for _, c := range p.Costs {
 			fmt.Fprintf(b, "| %s: %s |", p.Name, c.Name)
+			columns := c.columns()
 			for _, label := range labels {
-				fmt.Fprintf(b, " %s |", number(c.Labels[label]))
+				fmt.Fprintf(b, " %s |", number(columns[label]))
 			}
 			fmt.Fprintf(b, " %s |\n", number(c.Total()))
 		}
 	}
+}
+
+// columns returns the costs by column.
+func (c Cost) columns() map[string]float64 {
+	columns := make(map[string]float64, len(c.Labels))
+	for label, ms := range c.Labels {
+		switch database, ok := strings.CutPrefix(label, "PostgreSQL: "); {
+		case ok && database != "background" && !strings.HasPrefix(database, "temporal"):
+			columns["PostgreSQL: Holdfast"] += ms
+		default:
+			columns[label] += ms
+		}
+	}
+	return columns
 }
 
 // merge adds the labels of a cost, sorted.
