@@ -41,7 +41,17 @@ func TestStatementsOfATransaction(t *testing.T) {
 	require.EqualValues(t, 13, sent(write), "an event with a delivery")
 	require.EqualValues(t, 10, sent(func() { jobs = lease() }), "a lease")
 	require.EqualValues(t, 5, sent(func() { settle(jobs) }), "its outcome")
-	require.EqualValues(t, 5, sent(func() { lease() }), "a lease without due deliveries")
+	db.Outbox.Signal()
+	require.EqualValues(t, 5, sent(func() { require.Empty(t, lease()) }), "a lease without due deliveries")
+	require.EqualValues(t, 1, sent(func() { require.Empty(t, lease()) }), "a dispatcher without work")
+	require.EqualValues(t, 1, sent(func() { _, _ = db.Subscriptions.FanOut(t.Context()) }), "a look for fan-outs")
+	require.EqualValues(t, 1, sent(func() { _, _ = db.Subscriptions.FinishMatching(t.Context()) }), "a look for filters")
+	require.EqualValues(t, 1, sent(func() { _, _, _ = db.Inbox.BulkPositions(t.Context()) }), "a look at the bulk lane")
+
+	db.another().queue(1, 1)
+	require.Empty(t, lease(), "it is not due before somebody says so")
+	db.exec(`UPDATE destination_states SET next_at = now()`)
+	require.Len(t, lease(), 1, "another process has made it due")
 }
 
 // Settings of plans that are set at connect are in force, whatever the role or the database has; they are not sent again.

@@ -23,10 +23,12 @@ const (
 	largeOfWorkflow = waitingWithoutBody + `
  WHERE lane = 'large' AND provider = $1 AND position($2::bytea IN receipt) > 0 ORDER BY seq`
 
-	// bulkSpan skips claimed rows. A batch skips the row that it locks itself, so it ends without waiting for the disk.
+	// bulkSpan skips claimed rows. A batch skips the row that it locks itself, so it ends without waiting for the disk: its last
+	// column is postgres.CommitAsync.
 	bulkSpan = `
 SELECT coalesce((SELECT seq FROM inbox WHERE lane = 'bulk' ORDER BY seq LIMIT 1 FOR KEY SHARE SKIP LOCKED), 0),
-       coalesce((SELECT max(seq) FROM inbox WHERE lane = 'bulk'), 0)`
+       coalesce((SELECT max(seq) FROM inbox WHERE lane = 'bulk'), 0),
+       set_config('synchronous_commit', 'off', true)`
 
 	// No index serves this query: it scans the inbox, which is small or soon will be.
 	waitingOfEvent = waitingWithBody + ` WHERE event_id = $1::uuid`
@@ -99,9 +101,6 @@ func (s *Store) WaitingEvent(ctx context.Context, id string) (event.Waiting, err
 
 // BulkPositions returns the positions in the bulk lane of the oldest unclaimed event (0 if there is none) and of the newest.
 func (s *Store) BulkPositions(ctx context.Context) (oldest, newest int64, err error) {
-	b := &pgx.Batch{}
-	b.Queue(postgres.CommitAsync)
-	b.Queue(bulkSpan).QueryRow(func(row pgx.Row) error { return row.Scan(&oldest, &newest) })
-	err = s.db.SendRead(ctx, b)
+	err = s.db.QueryRow(ctx, bulkSpan).Scan(&oldest, &newest, nil)
 	return oldest, newest, postgres.Failure("read the span of the bulk lane", err)
 }

@@ -196,6 +196,11 @@ func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, 
 			s.due.add(armed)
 		}
 	}()
+	if s.isIdle.Swap(false) && len(armed) == 0 {
+		if err := s.readNext(ctx, l); err != nil || !l.isNextDue(0) {
+			return nil, err
+		}
+	}
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
 	if len(armed) > 0 {
@@ -233,7 +238,18 @@ func (s *Store) lease(ctx context.Context, l *leaseRound) (jobs []delivery.Job, 
 		s.lost.add(l.lost())
 		return nil, err
 	}
+	s.isIdle.Store(!l.isNextDue(maxLeaseInterval))
 	return jobs, nil
+}
+
+// readNext reads when something is due. It is all that a dispatcher without work does: other processes don't announce what they
+// have made due.
+func (s *Store) readNext(ctx context.Context, l *leaseRound) error {
+	if err := l.collectNext(s.db.Rows(ctx, nextDue, l.without(), l.want.Only)); err != nil {
+		return err
+	}
+	s.isIdle.Store(!l.isNextDue(maxLeaseInterval))
+	return nil
 }
 
 func (s *Store) learnLimits(ctx context.Context, t *postgres.Transaction, due []dueDestination) error {

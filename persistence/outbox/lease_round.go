@@ -75,6 +75,11 @@ func (l *leaseRound) collectNext(rows pgx.Rows) error {
 	return err
 }
 
+// isNextDue reports whether a destination is due within d, or one that was skipped may be.
+func (l *leaseRound) isNextDue(d time.Duration) bool {
+	return len(l.want.Without) > 0 || !l.nextDueAt.IsZero() && l.nextDueAt.Sub(l.nextDueReadAt) <= d
+}
+
 // next returns when to lease again, by this machine's clock.
 func (l *leaseRound) next() time.Time {
 	if l.isShort {

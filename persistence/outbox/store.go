@@ -1,6 +1,10 @@
 package outbox
 
-import "holdfast/persistence/postgres"
+import (
+	"sync/atomic"
+
+	"holdfast/persistence/postgres"
+)
 
 // Store stores deliveries. It is safe for concurrent use.
 type Store struct {
@@ -11,6 +15,8 @@ type Store struct {
 	limits knownLimits
 	depth  depth
 	lead   lead
+	// isIdle means that nothing was due within maxLeaseInterval, and that no signal has come since.
+	isIdle atomic.Bool
 }
 
 // New makes a Store on a database.

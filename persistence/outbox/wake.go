@@ -83,6 +83,7 @@ func (s *Store) MadeDue(destinations ...int64) {
 
 // Signal sends a value to Wakes, unless one is pending.
 func (s *Store) Signal() {
+	s.isIdle.Store(false)
 	select {
 	case s.wakes <- struct{}{}:
 	default:

@@ -40,6 +40,8 @@ SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, 
  CROSS JOIN (SELECT clock_timestamp() AS at) AS t
     ON CONFLICT DO NOTHING`
 
+	hasFanOuts = `SELECT EXISTS (SELECT FROM delivery_fanouts)`
+
 	// fanOut writes a page for the event that has waited longest and that no other process is working on. Deleted subscriptions get
 	// nothing.
 	fanOut = `
@@ -218,6 +220,9 @@ func (s *Store) Committed(events []Match) {
 // FanOut writes a page of the deliveries of an event that matches more subscriptions than its own transaction writes, and reports
 // whether there may be more to do. It is safe to run in several processes at once.
 func (s *Store) FanOut(ctx context.Context) (more bool, err error) {
+	if err := s.db.QueryRow(ctx, hasFanOuts).Scan(&more); !more {
+		return false, postgres.Failure("look for fan-outs", err)
+	}
 	var destinations []int64
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
