@@ -120,9 +120,13 @@ test-building: SELECT = grep -E '$(BUILDING)'
 test-building: FLAGS = -count=1
 test-remembered: SELECT = grep -vE '$(BUILDING)'
 
+# A run ends with its longest package, so these begin first.
+LONGEST := ^holdfast/(e2e|persistence|workflows)$$
+
 .PHONY: test-raced test-unraced test-remembered test-building
 test-raced test-unraced test-remembered test-building:
 	@all=$$(go list $(PACKAGES)) || exit; packages=$$($(SELECT) <<<"$$all") || exit 0; \
+		packages=$$(grep -E '$(LONGEST)' <<<"$$packages"; grep -vE '$(LONGEST)' <<<"$$packages"); \
 		env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(COMPILED) bin/gotestsum --format-hide-empty-pkg --hide-summary=skipped \
 		--jsonfile-timing-events bin/$@-times.json $(RERUNNING) --packages "$$packages" \
 		-- $(FLAGS) -trimpath -vet=off -p 2 -timeout 40m $(TESTFLAGS)
