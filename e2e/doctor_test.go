@@ -98,12 +98,3 @@ func TestTheDoctorNamesASetting(t *testing.T) {
 	require.Contains(t, failed[0], "ALTER ROLE … SET session_replication_role = 'origin'")
 	require.NotContains(t, failed[0], "doesn't answer")
 }
-
-// The text output ends with a count.
-func TestTheDoctorCounts(t *testing.T) {
-	t.Parallel()
-	i := newInstallation(t)
-	out, err := i.run(t, "doctor")
-	require.Error(t, err)
-	require.Regexp(t, `(?m)^\d+ of \d+ checks need attention, \d+ healthy$`, out)
-}

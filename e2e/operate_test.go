@@ -175,6 +175,7 @@ func TestTheDoctorLooksAtEventsThatDie(t *testing.T) {
 	send(3)
 }
 
+// Settings of PostgreSQL with which commits can be lost are named, with the correction. The text ends with a count.
 func TestTheDoctorLooksAtDurability(t *testing.T) {
 	t.Parallel()
 	i := newInstallation(t)
@@ -186,6 +187,7 @@ func TestTheDoctorLooksAtDurability(t *testing.T) {
 	out, err := i.run(t, "doctor")
 	require.Error(t, err)
 	require.Contains(t, out, "→ set fsync = on")
+	require.Regexp(t, `(?m)^\d+ of \d+ checks need attention, \d+ healthy$`, out)
 }
 
 // The doctor finds no problems in what `make run` starts, and exits with 0.
