@@ -89,6 +89,7 @@ type wiretap struct {
 	server   string
 	trips    atomic.Int64
 	received atomic.Int64 // bytes from the server
+	sent     atomic.Int64 // bytes to the server
 	cuts     atomic.Bool
 }
 
@@ -117,6 +118,14 @@ func (w *wiretap) listen(t *testing.T) string {
 	return u.String()
 }
 
+// counter counts what is written to it.
+type counter atomic.Int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	(*atomic.Int64)(c).Add(int64(len(p)))
+	return len(p), nil
+}
+
 func (w *wiretap) forward(client net.Conn, address string) {
 	defer client.Close()
 	server, err := net.Dial("tcp", address)
@@ -124,7 +133,7 @@ func (w *wiretap) forward(client net.Conn, address string) {
 		return
 	}
 	defer server.Close()
-	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
+	go func() { _, _ = io.Copy(io.MultiWriter(server, (*counter)(&w.sent)), client); _ = server.Close() }()
 	answers := bufio.NewReader(server)
 	for {
 		header, err := answers.Peek(5) // type, length

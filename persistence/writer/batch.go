@@ -160,7 +160,7 @@ func timeoutsFor(events []*batched) timeouts {
 
 // processAgain processes events again, except those claimed by another batch meanwhile.
 func (s *Store) processAgain(ctx context.Context, events []*batched, until time.Time) error {
-	held := map[string]bool{}
+	held := map[string]string{}
 	t, err := s.beginBatch(ctx, timeoutsFor(events), func(b *pgx.Batch) {
 		lanes.QueueLock(b, postgres.Column(events, func(e *batched) lanes.Row { return e.row }), held)
 	})
@@ -170,7 +170,8 @@ func (s *Store) processAgain(ctx context.Context, events []*batched, until time.
 	defer t.Rollback(ctx)
 	var mine []*batched
 	for _, e := range events {
-		if held[e.Receipt.ID] {
+		if place, ok := held[e.Receipt.ID]; ok {
+			e.row.Place = place
 			mine = append(mine, e)
 		} else {
 			e.stay()

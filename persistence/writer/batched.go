@@ -77,10 +77,14 @@ func (e *batched) encode(parse event.Parser, run event.Run, pageSize int) error 
 		return errSplits
 	}
 	e.Type, e.Mapping, e.Omitted = p.Type, p.Mapping(), p.Omitted
-	if e.write, err = newLive(e.Receipt, e.row.Body, p, run, event.WholeEvent); err == nil && len(e.write.changes) > pageSize {
+	if e.write, err = newLive(e.Receipt, e.row.Body, p, run, event.WholeEvent); err != nil {
+		return err
+	}
+	e.write.waiting = &e.row.Place
+	if len(e.write.changes) > pageSize {
 		return errManyChanges
 	}
-	return err
+	return nil
 }
 
 // conclude records the outcome that the event has once its transaction commits. Events that aren't plain duplicates leave the

@@ -21,7 +21,7 @@ INSERT INTO events (
        occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id, possible_duplicate_of,
        omitted, processed_at)
 SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), ` + largeBody + `, headers::jsonb, receipt::json,
-       payload::jsonb, payload_note, occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id,
+       projection::jsonb, payload_note, occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id,
        correlation_id, nullif(possible_duplicate_of, '')::uuid, omitted::jsonb,
        CASE WHEN status = 'processed' THEN clock_timestamp() END
   FROM ` + eventRows
@@ -31,10 +31,10 @@ SELECT id, provider, source, key, key_from, type, status, nullif(outcome, ''), `
 	overwriteEvents = `
 UPDATE events AS e
    SET source = latest.source, key = latest.key, key_from = latest.key_from, type = latest.type,
-       raw_body = coalesce(latest.raw_body, (
+       raw_body = coalesce(latest.body, (
            SELECT raw_body FROM inbox WHERE workflow_id = 'large/' || latest.large AND event_id = latest.large::uuid LIMIT 1),
            e.raw_body),
-       headers = latest.headers::jsonb, receipt = latest.receipt::json, payload = latest.payload::jsonb,
+       headers = latest.headers::jsonb, receipt = latest.receipt::json, payload = latest.projection::jsonb,
        payload_note = latest.payload_note, occurred_at = latest.occurred_at,
        occurred_at_missing = latest.occurred_at_missing, received_at = latest.received_at,
        workflow_id = latest.workflow_id, run_id = latest.run_id,
@@ -42,15 +42,26 @@ UPDATE events AS e
   FROM (SELECT * FROM ` + eventRows + placeOfEvent + `) AS latest
  WHERE e.ctid = latest.place AND e.status <> 'processed'`
 
+	// eventRows are the parameters of rows, each with its body and the projection of it. The body of an event that waits in the inbox
+	// stays in PostgreSQL, and so does a projection that has the same text as the body.
 	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
-       $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[])
+       $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[])
        AS row (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt, payload, payload_note,
                occurred_at, occurred_at_missing, received_at, workflow_id, run_id, request_id, correlation_id,
-               possible_duplicate_of, large, omitted)`
+               possible_duplicate_of, large, omitted, waiting)
+ CROSS JOIN LATERAL (
+       SELECT CASE WHEN waiting IS NULL THEN raw_body ELSE (
+              SELECT i.raw_body FROM inbox AS i WHERE i.ctid = waiting::tid AND i.event_id = row.id)
+              END AS body OFFSET 0) AS kept
+ CROSS JOIN LATERAL (
+       SELECT CASE payload WHEN '` + sameAsBody + `' THEN convert_from(body, 'UTF8') ELSE payload END AS projection) AS projected`
+
+	// sameAsBody stands for a projection with the text of the body: no JSON is empty.
+	sameAsBody = ""
 
 	// largeBody doesn't read anything for other events.
-	largeBody = `CASE WHEN large IS NULL THEN raw_body ELSE coalesce(
+	largeBody = `CASE WHEN large IS NULL THEN body ELSE coalesce(
        (SELECT i.raw_body FROM inbox AS i WHERE i.workflow_id = 'large/' || large AND i.event_id = large::uuid LIMIT 1),
        (SELECT d.raw_body FROM dead_letters AS d WHERE d.event_id = row.id AND d.subscription_id = 0 ORDER BY d.id DESC LIMIT 1))
        END`
@@ -88,7 +99,7 @@ UPDATE dead_letters
 type eventRow struct {
 	body             []byte
 	headers, receipt string
-	payload          []byte // nil if there is no projection
+	payload          *string // nil if there is no projection; sameAsBody if it's the body
 	note             string
 }
 
@@ -101,8 +112,17 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 		return row, err
 	}
 	row.body = postgres.Bytea(body)
-	row.payload, row.note = postgres.Project(body)
+	row.payload, row.note = projectionColumn(body, r.Large != nil)
 	return row, nil
+}
+
+// projectionColumn sends no projection that PostgreSQL can read from the body, unless the body is one that isn't sent.
+func projectionColumn(body []byte, isLarge bool) (payload *string, note string) {
+	projection, note := postgres.Project(body)
+	if projection != nil && note == "" && len(projection) == len(body) && !isLarge {
+		return new(sameAsBody), ""
+	}
+	return textOrNull(projection), note
 }
 
 // queueRows writes the rows of events, and resolves the dead letters of events that are rescued, or that need no rescue since
@@ -178,7 +198,7 @@ func columnsOfRows(ws []*eventWrite) []any {
 		postgres.Column(ws, func(w *eventWrite) []byte { return w.storedBody() }),
 		postgres.Column(ws, func(w *eventWrite) string { return w.row.headers }),
 		postgres.Column(ws, func(w *eventWrite) string { return w.row.receipt }),
-		postgres.Column(ws, func(w *eventWrite) *string { return textOrNull(w.row.payload) }),
+		postgres.Column(ws, func(w *eventWrite) *string { return w.row.payload }),
 		postgres.Column(ws, func(w *eventWrite) string { return w.row.note }),
 		postgres.Column(ws, func(w *eventWrite) time.Time { return w.parsed.OccurredAt }),
 		postgres.Column(ws, func(w *eventWrite) bool { return w.parsed.OccurredAtMissing }),
@@ -190,6 +210,7 @@ func columnsOfRows(ws []*eventWrite) []any {
 		postgres.Column(ws, func(w *eventWrite) string { return w.PossibleDuplicateOf }),
 		postgres.Column(ws, (*eventWrite).largeRow),
 		postgres.Column(ws, (*eventWrite).omitted),
+		postgres.Column(ws, func(w *eventWrite) *string { return w.waiting }),
 	}
 }
 
@@ -266,7 +287,7 @@ func (w *eventWrite) isLarge() bool { return w.receipt.Large != nil && w.importe
 
 // storedBody returns the body as the row's column gets it; nil if PostgreSQL has it.
 func (w *eventWrite) storedBody() []byte {
-	if w.isLarge() {
+	if w.isLarge() || w.waiting != nil {
 		return nil
 	}
 	return w.row.body

@@ -27,7 +27,10 @@ type eventWrite struct {
 	duplicateOf string
 	changes     []event.OrderedChange // in the definition's order; empty if nothing is folded
 	row         eventRow              // unset for event.EntitiesOnly
-	routed      subscriptions.Routed
+	// waiting is the ctid of the event's row in the inbox, which the transaction has locked and removes: its body is the event's.
+	// nil if there is none.
+	waiting *string
+	routed  subscriptions.Routed
 
 	// isCorrected means that the receipt has the identity of the current definition. former is the receipt of the ingress, if that
 	// has another key.
