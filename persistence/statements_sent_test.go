@@ -49,7 +49,7 @@ func TestStatementsOfATransaction(t *testing.T) {
 	require.EqualValues(t, 1, sent(func() { _, _, _ = db.Inbox.BulkPositions(t.Context()) }), "a look at the bulk lane")
 
 	db.another().queue(1, 1)
-	require.Empty(t, lease(), "it is not due before somebody says so")
+	require.Empty(t, lease(), "no process has made it due")
 	db.exec(`UPDATE destination_states SET next_at = now()`)
 	require.Len(t, lease(), 1, "another process has made it due")
 }
