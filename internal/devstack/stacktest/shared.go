@@ -18,6 +18,8 @@ import (
 // SharedVariable names the socket on which [Share] answers. Without it, each package starts servers of its own.
 const SharedVariable = "STACKTEST_SERVERS" // HOLDFAST_ would make it an unknown setting
 
+const socketName = "socket"
+
 // sharedServer is the answer for a path: what a test needs to use a server that another process has started.
 type sharedServer struct {
 	URL     string // of PostgreSQL, without a database
@@ -31,12 +33,12 @@ type sharedServer struct {
 // NewCluster and NewTemporal still start one for a test. Share returns the command's exit code.
 func Share(command []string) int {
 	defer stopAll()
-	dir, err := os.MkdirTemp("", "holdfast-servers-") // only we may ask: the answer has the superuser's password
+	dir, err := socketDir()
 	if err != nil {
 		return failed(err)
 	}
 	StopAtExit(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "socket")
+	socket := filepath.Join(dir, socketName)
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return failed(err)
@@ -63,6 +65,24 @@ func Share(command []string) int {
 		return failed(err)
 	}
 	return cmd.ProcessState.ExitCode()
+}
+
+// socketDir returns a new directory that only we can read, since the answers have the superuser's password. It has the same name each
+// time, unless another command is running: Go remembers a test's result only while SharedVariable, which the test reads, has its value.
+func socketDir() (string, error) {
+	if cache, err := os.UserCacheDir(); err == nil {
+		dir := filepath.Join(cache, "holdfast", "test-servers")
+		other, err := net.Dial("unix", filepath.Join(dir, socketName))
+		if err == nil {
+			_ = other.Close()
+			return os.MkdirTemp("", "holdfast-servers-")
+		}
+		_ = os.RemoveAll(dir) // of a command that was killed
+		if os.MkdirAll(dir, 0o700) == nil {
+			return dir, nil
+		}
+	}
+	return os.MkdirTemp("", "holdfast-servers-")
 }
 
 func failed(err error) int {
