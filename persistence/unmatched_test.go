@@ -171,6 +171,24 @@ func TestAnEventThatIsStillToBeMatched(t *testing.T) {
 	require.EqualValues(t, 1, db.purge(retention.Events, noon))
 }
 
+// The filters that the doctor measures are those of an event that was processed.
+func TestTheSlowestFilters(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.many(20, everyOther)
+	_, _, found, err := db.Subscriptions.SlowestFilters(t.Context())
+	require.NoError(t, err)
+	require.False(t, found)
+	r := receipt()
+	db.mustProcess(r, parsed())
+	m, took, found, err := db.Subscriptions.SlowestFilters(t.Context())
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, r.ID, m.Receipt.ID)
+	require.Empty(t, m.Body)
+	require.Positive(t, took)
+}
+
 // Equal filters are evaluated once, so that 10,000 of them leave nothing to pages.
 func TestEqualFiltersAreEvaluatedOnce(t *testing.T) {
 	t.Parallel()

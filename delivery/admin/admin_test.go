@@ -211,8 +211,20 @@ func TestATrial(t *testing.T) {
 
 	found, err := trials.Check(t.Context(), "customers", Choice{})
 	require.NoError(t, err)
-	require.Len(t, found, 2)
+	require.Len(t, found, 3)
 	require.Regexp(t, `^the filter wants none of \d+ samples \(stripe customer\.`, found[0].Text)
+	require.Equal(t, "filter", found[1].About)
+	for filter, want := range map[string]string{
+		`.body.account == "a7"`:                             `^costs nothing: its comparison of \.body\.account is indexed$`,
+		`.body.account == "a7" and (.body.id | length) > 3`: `^costs [\d.]+.?s for each event that its comparison of \.body\.account selects`,
+		`.body.id | startswith("cus") and (. | length) > 3`: `^costs [\d.]+.?s for each event of its providers and types: it has no`,
+	} {
+		s.sub.Events.Filter = filter
+		found, err = trials.Check(t.Context(), "customers", Choice{})
+		require.NoError(t, err)
+		require.Regexp(t, want, found[len(found)-2].Text)
+		require.True(t, found[len(found)-2].OK)
+	}
 
 	s.sub.Events.Filter = ""
 	found, err = trials.Check(t.Context(), "customers", Choice{})

@@ -197,7 +197,7 @@ func (t *Trials) checkEvents(
 	tried, err := t.trySamples(ctx, target, all)
 	tried.chosen = which.isExample()
 	best := tried.best()
-	return tried.findings(), &best, err
+	return append(tried.findings(), filterCost(ctx, target.Subscription.Events, best)...), &best, err
 }
 
 func (t *Trials) examples(ctx context.Context, e delivery.Events, which Choice) ([]delivery.Message, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"holdfast/delivery"
 )
@@ -84,6 +85,25 @@ func (t tried) summaryOfExample() delivery.Finding {
 		return delivery.Finding{About: "events", Text: text}
 	}
 	return delivery.Finding{About: "events", OK: true, Text: "wants " + namesOf(t.all)}
+}
+
+// filterCost says what the filter adds to each event; nothing if there is none.
+func filterCost(ctx context.Context, e delivery.Events, m delivery.Message) []delivery.Finding {
+	cost := e.FilterCost(ctx, m)
+	took := cost.Took.Round(100 * time.Nanosecond)
+	var text string
+	switch {
+	case e.Filter == "":
+		return nil
+	case cost.Took == 0:
+		text = fmt.Sprintf("costs nothing: its comparison of %s is indexed", cost.Index)
+	case cost.Index != "":
+		text = fmt.Sprintf("costs %s for each event that its comparison of %s selects, which is indexed", took, cost.Index)
+	default:
+		text = fmt.Sprintf("costs %s for each event of its providers and types: it has no comparison that can be indexed, "+
+			`such as .body.account == "a7"`, took)
+	}
+	return []delivery.Finding{{About: "filter", OK: true, Text: text}}
 }
 
 func nameOf(m delivery.Message) string { return m.Receipt.Provider + " " + m.Type }

@@ -39,6 +39,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	}
 	d.add("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
 	d.examineSubscriptions(ctx)
+	d.examineFilters(ctx)
 	d.examineVariables(ctx)
 }
 
@@ -90,6 +91,23 @@ func (d *doctor) examineSubscriptions(ctx context.Context) {
 	if len(names) > 0 {
 		d.add("subscriptions", resultFail, "can't be read, so nothing is delivered for them: "+strings.Join(names, ", "),
 			"`holdfast subscription apply` them again, then `holdfast resend plan NAME --since …` for the time between")
+	}
+}
+
+// filtersWarn is how long the filters of an event may take: half of what they have in the step that processes it.
+const filtersWarn = 10 * time.Millisecond
+
+// examineFilters reports filters that take long together.
+func (d *doctor) examineFilters(ctx context.Context) {
+	m, took, found, err := d.store.Subscriptions.SlowestFilters(ctx)
+	if err != nil {
+		d.failed("filters", err, "run `holdfast migrate`")
+		return
+	}
+	if found && took > filtersWarn {
+		d.add("filters", resultWarn, fmt.Sprintf("those of subscriptions take %s for an event of %s %s; what takes longer than 20ms "+
+			"is matched a second later", took.Round(time.Millisecond), m.Receipt.Provider, m.Type),
+			"`holdfast subscription check NAME` shows what a filter costs, and how it can be indexed")
 	}
 }
 

@@ -44,6 +44,8 @@ SELECT coalesce(array_agg(DISTINCT destination_id), '{}') FROM queued`
 
 	leaveUnmatched = `UPDATE delivery_unmatched SET subscriptions = $2::text::int8multirange WHERE event_id = $1`
 
+	recentEvents = `SELECT id::text FROM events WHERE status = 'processed' ORDER BY id DESC LIMIT 10`
+
 	deleteUnmatched = `DELETE FROM delivery_unmatched WHERE event_id = $1`
 )
 
@@ -169,4 +171,26 @@ func rangesOf(ids []int64) string {
 		}
 	}
 	return "{" + strings.Join(ranges, ",") + "}"
+}
+
+// SlowestFilters returns the event among the last few processed ones whose filters take longest, without its body; false if there
+// is none.
+func (s *Store) SlowestFilters(ctx context.Context) (m delivery.Message, took time.Duration, found bool, err error) {
+	const maxBytes = 16 << 20
+	defer postgres.Annotate(&err, "measure filters")
+	if err := s.Refresh(ctx); err != nil {
+		return m, 0, false, err
+	}
+	ids, err := pgx.CollectRows(s.db.Rows(ctx, recentEvents), pgx.RowTo[string])
+	if err != nil {
+		return m, 0, false, err
+	}
+	messages, _, err := s.Messages(ctx, ids, maxBytes)
+	for _, one := range messages {
+		if t := s.cache.router.FilterTime(ctx, one); !found || t > took {
+			m, took, found = one, t, true
+		}
+	}
+	m.Body = nil
+	return m, took, found, err
 }
