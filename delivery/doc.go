@@ -9,6 +9,8 @@
 //	                               │    ▼
 //	                              retrying          pending, retrying ──by an operator──▶ canceled
 //
+// A delivery that can be attempted at once is processing from the start.
+//
 // A delivery that is open for longer than its destination's Keep fails without a dead letter.
 //
 // Events don't wait for their deliveries: an event is processed whether or not they succeed. Deliveries happen at least once. All

@@ -46,6 +46,7 @@ func (d *database) dispatcherWith(slots int, sender dispatch.Sender) *dispatch.D
 	})
 	require.NoError(d.t, err)
 	dispatcher.Start()
+	d.Subscriptions.DeliverThrough(dispatcher)
 	return dispatcher
 }
 

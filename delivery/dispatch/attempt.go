@@ -29,10 +29,11 @@ type preparedJob struct {
 // startAll reads the events of leased deliveries, page by page, and starts the attempts. It never waits for memory: deliveries
 // that don't fit return to the queue.
 func (d *Dispatcher) startAll(jobs []delivery.Job) {
+	slots := d.slots.claim(jobs)
 	if len(jobs) == 0 {
 		return
 	}
-	all := d.resolveTargets(jobs)
+	all := d.resolveTargets(jobs, slots)
 	byEvent := map[string][]preparedJob{}
 	var events []string
 	for _, r := range all {
@@ -53,7 +54,7 @@ func (d *Dispatcher) startAll(jobs []delivery.Job) {
 }
 
 // resolveTargets reads the targets. A delivery whose target can't be read returns to the queue.
-func (d *Dispatcher) resolveTargets(jobs []delivery.Job) []preparedJob {
+func (d *Dispatcher) resolveTargets(jobs []delivery.Job, slots []*slot) []preparedJob {
 	ids := make([]int64, len(jobs))
 	for i, j := range jobs {
 		ids[i] = j.SubscriptionID
@@ -66,9 +67,8 @@ func (d *Dispatcher) resolveTargets(jobs []delivery.Job) []preparedJob {
 		failed[id] = &readError{err, time.Since(began)}
 	}
 	all := make([]preparedJob, len(jobs))
-	for i, s := range d.slots.claim(jobs) {
-		j := jobs[i]
-		all[i] = preparedJob{Job: j, slot: s, target: targets[j.SubscriptionID], targetErr: failed[j.SubscriptionID]}
+	for i, j := range jobs {
+		all[i] = preparedJob{Job: j, slot: slots[i], target: targets[j.SubscriptionID], targetErr: failed[j.SubscriptionID]}
 	}
 	return all
 }

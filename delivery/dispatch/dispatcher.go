@@ -94,6 +94,7 @@ func (d *Dispatcher) Start() {
 // settled by then are leased again after their lease.
 func (d *Dispatcher) Stop(ctx context.Context, grace time.Duration) error {
 	d.stop()
+	d.slots.close()
 	ended := make(chan struct{})
 	go func() {
 		d.loops.Wait()
@@ -126,6 +127,7 @@ func (d *Dispatcher) leaseLoop() {
 		}
 		jobs, next, err := d.lease(want)
 		if err != nil {
+			d.slots.claim(nil)
 			slog.Warn("dispatch.lease_failed", "error", err.Error())
 			d.wait(pause, false)
 			pause = min(2*pause, maxPause)

@@ -38,6 +38,8 @@ type shares struct {
 	busy      map[int64]*record // those with attempts in flight
 	offered   map[int64]int     // offered to the last lease, by destination
 	limited   bool              // a destination got none for lack of slots
+	leasing   bool              // a lease is under way, which may use all free slots
+	closed    bool              // take returns nothing
 	inFlight  int
 	heldBytes int64 // bytes of bodies
 	pruned    time.Time
@@ -136,7 +138,7 @@ func (t totals) capacityOf(r *record) int {
 	}
 }
 
-// capacity returns what may be leased now. Limit is 0 if no slot is free.
+// capacity returns what may be leased now. Limit is 0 if no slot is free. Otherwise the lease is under way until claim.
 func (s *shares) capacity() delivery.LeaseRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,6 +146,7 @@ func (s *shares) capacity() delivery.LeaseRequest {
 	s.offered = map[int64]int{}
 	limit := max(0, min(t.proven, t.all))
 	s.limited = limit == 0 || t.untried <= 0 || t.failing <= 0
+	s.leasing = limit > 0
 	want := delivery.LeaseRequest{Limit: limit, Room: func(ids []int64) []int { return s.offer(t, ids) }}
 	if t.untried <= 0 {
 		want.Only = []int64{}
@@ -191,10 +194,11 @@ func (s *shares) offer(t totals, ids []int64) []int {
 	return rooms
 }
 
-// claim assigns slots to leased jobs.
+// claim ends a lease and assigns slots to its jobs.
 func (s *shares) claim(jobs []delivery.Job) []*slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.leasing = false
 	now := s.now()
 	proven := map[int64]bool{}
 	for _, j := range jobs {
@@ -202,21 +206,47 @@ func (s *shares) claim(jobs []delivery.Job) []*slot {
 	}
 	inUse := make([]*slot, len(jobs))
 	for i, j := range jobs {
-		r := s.records[j.DestinationID]
-		if r == nil {
-			r = &record{window: 1, slots: map[*slot]struct{}{}}
-			s.records[j.DestinationID] = r
-		}
-		s.busy[j.DestinationID] = r
-		inUse[i] = &slot{of: s, destination: j.DestinationID, record: r, unproven: !proven[j.DestinationID]}
-		r.slots[inUse[i]] = struct{}{}
-		r.last = now
+		inUse[i] = s.use(j.DestinationID, !proven[j.DestinationID], now)
+		r := inUse[i].record
 		s.offered[j.DestinationID]--
 		r.refused = r.refused || s.offered[j.DestinationID] <= 0
 	}
-	s.inFlight += len(jobs)
 	s.prune(now)
 	return inUse
+}
+
+// take uses a slot without a lease, and adds it to attempts. It returns nil if none is free, or a lease may use all of them.
+func (s *shares) take(destination int64, attempts *sync.WaitGroup) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, r := s.totals(), s.records[destination]
+	if s.closed || s.leasing || t.capacityOf(r) < 1 {
+		return nil
+	}
+	attempts.Add(1)
+	return s.use(destination, !r.isProven(t.now), t.now)
+}
+
+// close makes take return nothing.
+func (s *shares) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// use requires the lock.
+func (s *shares) use(destination int64, unproven bool, now time.Time) *slot {
+	r := s.records[destination]
+	if r == nil {
+		r = &record{window: 1, slots: map[*slot]struct{}{}}
+		s.records[destination] = r
+	}
+	s.busy[destination] = r
+	o := &slot{of: s, destination: destination, record: r, unproven: unproven}
+	r.slots[o] = struct{}{}
+	r.last = now
+	s.inFlight++
+	return o
 }
 
 // prune removes records of unused destinations.

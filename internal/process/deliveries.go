@@ -60,6 +60,7 @@ func (p *process) startDispatcher() error {
 	}
 	p.dispatcher = d
 	d.Start()
+	p.store.Subscriptions.DeliverThrough(d)
 	slog.Debug("dispatcher.started", "slots", cfg.Slots)
 	return nil
 }

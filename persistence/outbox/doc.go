@@ -6,7 +6,7 @@
 //
 // # Lock order
 //
-//	events (advisory) ─▶ … ─▶ entities ─▶ delivery_queue                              the writer; never destination_states
+//	events (advisory) ─▶ … ─▶ entities ─▶ destination_states ─▶ delivery_queue         the writer, which skips locked destinations
 //	subscriptions_head ─▶ destinations ─▶ subscriptions, or destination_states         API changes, one version at a time
 //	destination_states (by ID) ─▶ delivery_queue                                       lease and settle
 //	resends, delivery_fanouts or delivery_unmatched ─▶ delivery_queue ─▶ dead_letters  pages of each

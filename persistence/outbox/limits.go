@@ -31,10 +31,14 @@ func limitsOf(version int64, name string, settings []byte) limits {
 	var d delivery.Destination
 	// Unreadable settings get the defaults here; each attempt then reports them.
 	_ = json.Unmarshal(settings, &d)
+	l := limitsFrom(d)
+	l.version, l.name = version, name
+	return l
+}
+
+func limitsFrom(d delivery.Destination) limits {
 	standard := delivery.DefaultBreaker()
 	l := limits{
-		version:  version,
-		name:     name,
 		inFlight: max(1, cmp.Or(d.InFlight, delivery.DefaultInFlight)),
 		failures: max(1, cmp.Or(d.Breaker.Failures, standard.Failures)),
 		probes:   max(1, cmp.Or(d.Breaker.Probes, standard.Probes)),

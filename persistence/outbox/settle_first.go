@@ -24,9 +24,7 @@ WITH o AS MATERIALIZED (
              WHERE q.event_id = o.event_id AND q.subscription_id = o.subscription_id FOR UPDATE) AS q
       WHERE NOT EXISTS (
             SELECT FROM destination_states AS s
-             WHERE s.destination_id = ANY ($6::bigint[])
-               AND (s.breaker <> 'closed' OR s.failures > 0 OR s.failing_since IS NOT NULL
-                    OR s.busy_answers > 0 OR s.probe_at IS NOT NULL))
+             WHERE s.destination_id = ANY ($6::bigint[]) AND ` + unhealthy + `)
 ), ended AS (
      DELETE FROM delivery_queue AS q USING o
       WHERE q.ctid = o.place AND q.generation = 0 AND q.attempts = 0

@@ -13,6 +13,10 @@ import (
 	"holdfast/persistence/postgres"
 )
 
+// unhealthy is the condition for a destination s that a success may change.
+const unhealthy = `(s.breaker <> 'closed' OR s.failures > 0 OR s.failing_since IS NOT NULL OR s.busy_answers > 0
+       OR s.probe_at IS NOT NULL)`
+
 // lockChanged locks the destinations of a batch that may change: those with an outcome other than OK or Final ($2), and those
 // that aren't fully healthy. All others are neither locked nor written, and can be leased meanwhile.
 const lockChanged = `
@@ -21,8 +25,7 @@ SELECT s.destination_id, coalesce(d.version, 0), s.state, s.breaker, s.epoch, s.
        s.probe_at IS NOT NULL
   FROM destination_states AS s LEFT JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.destination_id = ANY ($1::bigint[])
-   AND (s.destination_id = ANY ($2::bigint[]) OR s.breaker <> 'closed' OR s.failures > 0 OR s.failing_since IS NOT NULL
-        OR s.busy_answers > 0 OR s.probe_at IS NOT NULL)
+   AND (s.destination_id = ANY ($2::bigint[]) OR ` + unhealthy + `)
  ORDER BY s.destination_id
    FOR UPDATE OF s`
 

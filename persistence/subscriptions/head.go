@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,10 +17,8 @@ import (
 )
 
 const (
-	// HeadVersion is an SQL expression for the version of the last committed change of a destination or a subscription. A
-	// transaction that has read it has seen all changes up to it, since they commit one after the other. Its upper bits are the
-	// server's timeline: a failover may undo changes, and reuse their versions.
-	HeadVersion = `(SELECT version + (server_timeline() << 40) FROM subscriptions_head WHERE one)`
+	// HeadVersion is outbox.HeadVersion.
+	HeadVersion = outbox.HeadVersion
 
 	readHead = `SELECT ` + HeadVersion
 
@@ -252,6 +251,7 @@ type Store struct {
 	cfg    Config
 	cache  *cache
 	looks  singleflight.Group
+	direct atomic.Pointer[delivery.Direct]
 
 	// Budget begins a time for filters, and reports whether it is over. Tests replace it.
 	Budget func(limit time.Duration) (isSpent func() bool)

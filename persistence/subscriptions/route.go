@@ -2,7 +2,6 @@ package subscriptions
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -144,35 +143,6 @@ func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int
 	return s.follow(ctx, t.Send, seen)
 }
 
-// Match is an event with its matches.
-type Match struct {
-	EventID string
-	Routed  Routed
-}
-
-// QueueDeliveries adds the deliveries of events to the transaction that processes them.
-func QueueDeliveries(b *pgx.Batch, events []Match) {
-	var open, failed pairs
-	for _, e := range events {
-		if e.Routed.unmatched != "" {
-			b.Queue(queueUnmatched, e.EventID, e.Routed.unmatched)
-		}
-		wanted, broken := e.Routed.split()
-		if failed.add(e.EventID, broken); len(wanted) == 0 {
-			continue
-		}
-		if len(wanted) <= maxOfEvent && len(open.events)+len(wanted) <= maxOfGroup {
-			open.add(e.EventID, wanted)
-			continue
-		}
-		b.Queue(queueFanOut, e.EventID, postgres.Column(wanted, func(h delivery.Hit) int64 { return h.SubscriptionID }))
-	}
-	if len(open.events) > 0 {
-		b.Queue(queueDeliveries, open.events, open.subscriptions, open.destinations)
-	}
-	failed.queueFailed(b)
-}
-
 // split separates the deliveries to queue from those that have failed already.
 func (r Routed) split() (wanted, broken []delivery.Hit) {
 	if !slices.ContainsFunc(r.hits, func(h delivery.Hit) bool { return h.Failed }) {
@@ -198,23 +168,6 @@ func (p *pairs) add(eventID string, hits []delivery.Hit) {
 		p.events = append(p.events, eventID)
 		p.subscriptions, p.destinations = append(p.subscriptions, h.SubscriptionID), append(p.destinations, h.DestinationID)
 	}
-}
-
-// Committed notifies dispatchers in this process of committed deliveries. It doesn't wait; if there are none, other dispatchers
-// find them.
-func (s *Store) Committed(events []Match) {
-	ids := map[int64]struct{}{}
-	for _, e := range events {
-		wanted, _ := e.Routed.split()
-		if len(wanted) > maxOfEvent {
-			s.outbox.Signal() // there are fan-outs
-			continue
-		}
-		for _, h := range wanted {
-			ids[h.DestinationID] = struct{}{}
-		}
-	}
-	s.outbox.MadeDue(slices.Collect(maps.Keys(ids))...)
 }
 
 // FanOut writes a page of the deliveries of an event that matches more subscriptions than its own transaction writes, and reports

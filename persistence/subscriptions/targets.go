@@ -145,23 +145,36 @@ func (s *Store) Messages(
 
 // addMessage adds the event of a row, unless it is gone. before are the columns in front of the event's.
 func addMessage(messages map[string]delivery.Message, row pgx.CollectableRow, before ...any) error {
-	var (
-		id               string
-		there            bool
-		receipt, headers []byte
-		m                delivery.Message
-	)
+	var id string
+	var there bool
+	var r Row
 	err := row.Scan(append(before,
-		&id, &there, &receipt, &headers, &m.Type, postgres.TimeOrZero(&m.OccurredAt), &m.Body, &m.PossibleDuplicateOf)...)
+		&id, &there, &r.Receipt, &r.Headers, &r.Type, postgres.TimeOrZero(&r.OccurredAt), &r.Body, &r.PossibleDuplicateOf)...)
 	if err != nil || !there {
 		return err
 	}
-	if err := json.Unmarshal(receipt, &m.Receipt); err != nil {
-		return fmt.Errorf("decode receipt: %w", err)
+	messages[id], err = r.message()
+	return err
+}
+
+// Row contains the columns of an event's row that a message is made of.
+type Row struct {
+	Receipt, Headers    []byte
+	Type                string
+	OccurredAt          time.Time
+	Body                []byte
+	PossibleDuplicateOf string
+}
+
+func (r Row) message() (delivery.Message, error) {
+	m := delivery.Message{
+		Type: r.Type, OccurredAt: r.OccurredAt, Body: r.Body, PossibleDuplicateOf: r.PossibleDuplicateOf,
 	}
-	if err := json.Unmarshal(headers, &m.Receipt.Headers); err != nil {
-		return fmt.Errorf("decode headers: %w", err)
+	if err := json.Unmarshal(r.Receipt, &m.Receipt); err != nil {
+		return m, fmt.Errorf("decode receipt: %w", err)
 	}
-	messages[id] = m
-	return nil
+	if err := json.Unmarshal(r.Headers, &m.Receipt.Headers); err != nil {
+		return m, fmt.Errorf("decode headers: %w", err)
+	}
+	return m, nil
 }

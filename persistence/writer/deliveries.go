@@ -50,10 +50,21 @@ func (t *transaction) route(ctx context.Context) error {
 	}
 	for _, w := range creating {
 		if !w.routed.IsEmpty() {
-			t.matches = append(t.matches, subscriptions.Match{EventID: w.receipt.ID, Routed: w.routed})
+			t.matches = append(t.matches, subscriptions.Match{EventID: w.receipt.ID, Routed: w.routed, Row: w.insertedRow})
 		}
 	}
 	return nil
+}
+
+// insertedRow returns the row that the transaction inserts with its body; otherwise nil.
+func (w *eventWrite) insertedRow() *subscriptions.Row {
+	if w.scope == event.EntitiesOnly || w.current.status != "" || w.isLarge() {
+		return nil
+	}
+	return &subscriptions.Row{
+		Receipt: []byte(w.row.receipt), Headers: []byte(w.row.headers), Type: w.eventType(), OccurredAt: w.parsed.OccurredAt,
+		Body: w.row.body, PossibleDuplicateOf: w.PossibleDuplicateOf,
+	}
 }
 
 func (t *transaction) routeAgain(ctx context.Context, ws []*eventWrite) error {

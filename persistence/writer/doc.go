@@ -24,7 +24,7 @@
 // All transactions lock in one order, so that they can't deadlock:
 //
 //	inbox rows ─▶ events (advisory, by hash) ─▶ keys ─▶ contents (advisory, by hash) ─▶ names of entities (advisory, by hash)
-//	 ─▶ entities (bytewise) ─▶ deliveries
+//	 ─▶ entities (bytewise) ─▶ the destination of a single delivery (skipped if it is locked) ─▶ deliveries
 //
 // Writing change events (package changes) locks nothing.
 //

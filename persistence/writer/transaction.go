@@ -171,20 +171,20 @@ func (t *transaction) finish(ctx context.Context, last ...func(*pgx.Batch)) erro
 	t.nameEntities(folded)
 	t.queueRows(b)
 	t.queueIdentities(b)
-	subscriptions.QueueDeliveries(b, t.matches)
 	changes.Queue(b, slices.Concat(t.removed, eventChanges(t.events), folded))
 	for _, queue := range last {
 		queue(b)
 	}
+	deliveries := t.subscriptions.NewDeliveries(t.matches)
+	defer deliveries.Release()
+	deliveries.Queue(b)
 	if t.isTrial {
 		return t.Send(ctx, b)
 	}
 	if err := t.Commit(ctx, b); err != nil {
 		return err
 	}
-	if len(t.matches) > 0 {
-		t.subscriptions.Committed(t.matches)
-	}
+	deliveries.Committed()
 	return nil
 }
 

@@ -1,0 +1,128 @@
+package subscriptions
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/persistence/outbox"
+	"holdfast/persistence/postgres"
+)
+
+// Match is an event with its matches.
+type Match struct {
+	EventID string
+	Routed  Routed
+	// Row returns the row that the same transaction inserts; nil if it exists already, or gets its body from elsewhere.
+	Row func() *Row
+}
+
+// Deliveries are those of the events of one transaction.
+type Deliveries struct {
+	store  *Store
+	events []Match
+	// reserved, target and message are set if the only delivery can be attempted without the queue. It is then queued as direct.
+	reserved    delivery.Reservation
+	target      delivery.Target
+	message     delivery.Message
+	direct      *outbox.Direct
+	isCommitted bool
+}
+
+// DeliverThrough sets the dispatcher of this process.
+func (s *Store) DeliverThrough(d delivery.Direct) { s.direct.Store(&d) }
+
+// NewDeliveries prepares the deliveries of events, just before the last statements of their transaction. A transaction with a
+// single delivery reserves a slot for its attempt. The caller must call Release at the end, also after a failure.
+func (s *Store) NewDeliveries(events []Match) *Deliveries {
+	d := &Deliveries{store: s, events: events}
+	if len(events) != 1 || events[0].Routed.unmatched != "" {
+		return d
+	}
+	wanted, _ := events[0].Routed.split()
+	direct := s.direct.Load()
+	if len(wanted) != 1 || direct == nil {
+		return d
+	}
+	row := events[0].Row()
+	if row == nil {
+		return d
+	}
+	var unread, unmade error
+	d.target, unread = s.target(wanted[0].SubscriptionID)
+	d.message, unmade = row.message()
+	if unread != nil || unmade != nil || d.target.Destination.Rate != nil {
+		return d
+	}
+	d.message.OccurredAt = d.message.OccurredAt.UTC().Truncate(time.Microsecond) // as PostgreSQL stores it
+	d.reserved = (*direct).Reserve(d.target.Destination.ID, len(d.message.Body))
+	return d
+}
+
+// Queue adds the deliveries to the transaction, which must commit next.
+func (d *Deliveries) Queue(b *pgx.Batch) {
+	var open, failed pairs
+	for _, e := range d.events {
+		if e.Routed.unmatched != "" {
+			b.Queue(queueUnmatched, e.EventID, e.Routed.unmatched)
+		}
+		wanted, broken := e.Routed.split()
+		if failed.add(e.EventID, broken); len(wanted) == 0 {
+			continue
+		}
+		if len(wanted) <= maxOfEvent && len(open.events)+len(wanted) <= maxOfGroup {
+			open.add(e.EventID, wanted)
+			continue
+		}
+		b.Queue(queueFanOut, e.EventID, postgres.Column(wanted, func(h delivery.Hit) int64 { return h.SubscriptionID }))
+	}
+	failed.queueFailed(b)
+	switch {
+	case d.reserved != nil:
+		key := delivery.Key{EventID: d.events[0].EventID, SubscriptionID: d.target.Subscription.ID}
+		d.direct = outbox.QueueDirect(b, key, d.target.Destination, d.events[0].Routed.version)
+	case len(open.events) > 0:
+		b.Queue(queueDeliveries, open.events, open.subscriptions, open.destinations)
+	}
+}
+
+// Committed starts the attempt if the commit has leased the delivery, and otherwise notifies dispatchers in this process. It
+// doesn't wait; if there are none, other dispatchers find the deliveries.
+func (d *Deliveries) Committed() {
+	d.isCommitted = true
+	if d.direct != nil && d.direct.IsLeased {
+		d.reserved.Start(d.direct.Job, d.target, d.message)
+		d.reserved = nil
+		return
+	}
+	ids := map[int64]struct{}{}
+	for _, e := range d.events {
+		wanted, _ := e.Routed.split()
+		if len(wanted) > maxOfEvent {
+			d.store.outbox.Signal() // there are fan-outs
+			continue
+		}
+		for _, h := range wanted {
+			ids[h.DestinationID] = struct{}{}
+		}
+	}
+	if len(ids) > 0 {
+		d.store.outbox.MadeDue(slices.Collect(maps.Keys(ids))...)
+	}
+}
+
+// Release gives the slot back if no attempt has started. If the outcome of the commit is unknown, nothing is sent, and a lease is
+// released later.
+func (d *Deliveries) Release() {
+	if d.reserved == nil {
+		return
+	}
+	d.reserved.Free()
+	d.reserved = nil
+	if d.direct != nil && !d.isCommitted {
+		d.store.outbox.LostDirect(d.direct)
+	}
+}
