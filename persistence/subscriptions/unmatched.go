@@ -88,8 +88,8 @@ func (u *unmatched) scan(row pgx.CollectableRow) error {
 // FinishMatching matches an event with a page of the subscriptions that its own transaction left, and reports whether there may
 // be more to do. It is safe to run in several processes at once.
 //
-// The subscriptions are those that the event's transaction left, as they are now: one that has been deleted or deactivated meanwhile
-// gets nothing, one with another filter what that selects. One that was created or activated meanwhile gets nothing.
+// The subscriptions are those that the event's transaction left, as they are now: one that has been deleted or deactivated
+// meanwhile gets nothing, one with another filter what that selects. One that was created or activated meanwhile gets nothing.
 func (s *Store) FinishMatching(ctx context.Context) (more bool, err error) {
 	defer postgres.Annotate(&err, "finish matching an event")
 	if err = s.db.QueryRow(ctx, hasUnmatched).Scan(&more); !more {
