@@ -456,6 +456,5 @@ func TestFourProcessesKeepALimitTogether(t *testing.T) {
 		require.Len(t, by, 1, id)
 	}
 	require.Equal(t, limit, a.most)
-	require.NotZero(t, a.direct)
 	t.Logf("%d of %d skipped the queue", a.direct, len(a.posts))
 }
