@@ -11,10 +11,16 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"holdfast/workflows"
 )
 
 // namespaceRetention is Temporal's minimum.
 const namespaceRetention = 24 * time.Hour
+
+// searchAttributesQuery has all search attributes of the product.
+var searchAttributesQuery = fmt.Sprintf("%s IS NULL AND %s IS NULL",
+	workflows.SearchProvider.GetName(), workflows.SearchEventType.GetName())
 
 // Namespace returns the namespace of the product with a database. Each has its own, so that two products are independent.
 func (l *Lab) Namespace(database string) string {
@@ -45,4 +51,27 @@ func (l *Lab) makeNamespace(ctx context.Context, database string) error {
 		return fmt.Errorf("make namespace of %s: %w", database, err)
 	}
 	return nil
+}
+
+// awaitSearchAttributes returns when Temporal knows the search attributes of a namespace. It caches namespaces for some
+// seconds, and refuses starts with newer attributes.
+func (l *Lab) awaitSearchAttributes(ctx context.Context, database string) error {
+	c, err := client.DialContext(ctx, l.clientOptions(database))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for {
+		_, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: searchAttributesQuery})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("await search attributes of %s: %w", database, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }

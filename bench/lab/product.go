@@ -66,7 +66,7 @@ func (l *Lab) MigrateFor(ctx context.Context, p Product) error {
 	var err error
 	for range migrateAttempts {
 		if err = l.Command(ctx, p, "migrate"); err == nil {
-			return nil
+			return l.awaitSearchAttributes(ctx, p.Database)
 		}
 	}
 	return err
