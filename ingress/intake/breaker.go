@@ -20,14 +20,14 @@ const (
 	// start for each inboxStartGrowth that the oldest has waited, up to Breaker.share.
 	minInboxStarts   = 1
 	inboxStartGrowth = time.Second
-	// minLimit is the limit on starts in flight at the beginning, and while starts are slow: more would only delay each other. A slow
-	// start takes over a quarter of the default ACK budget. It lowers the limit by limitDown, and any other raises it by limitUp.
+	// minLimit is the limit on starts in flight at the beginning, and while starts are slow: more would only delay each other. A
+	// slow start takes over a quarter of the default ACK budget. It lowers the limit by limitDown, and any other raises it by limitUp.
 	minLimit  = 12
 	slowStart = 100 * time.Millisecond
 	limitDown = 0.5
 	limitUp   = 0.1
-	// weightOfStart is the weight of the last start in their average duration. It is low: a stall of 300 ms says little about the time
-	// after it, and a sender that is answered immediately only sends the next event, for the inbox as well.
+	// weightOfStart is the weight of the last start in their average duration. It is low: a stall of 300 ms says little about the
+	// time after it, and a sender that is answered immediately only sends the next event, for the inbox as well.
 	weightOfStart = 1.0 / 64
 )
 
@@ -83,8 +83,8 @@ type permit struct {
 	probe bool
 }
 
-// admit returns a permit and started, or nil and the reason (busy or down). It waits for its turn until the given time, or the end
-// of ctx. If the turn is expected only after twice that wait, it returns immediately: the estimate is rough. Callers without a
+// admit returns a permit and started, or nil and the reason (busy or down). It waits for its turn until the given time, or the
+// end of ctx. If the turn is expected only after twice that wait, it returns immediately: the estimate is rough. Callers without a
 // usable inbox set forced, which ignores the limit on starts in flight.
 func (b *Breaker) admit(ctx context.Context, until time.Time, forced bool) (*permit, startState) {
 	if !b.takeTurn(ctx, until, forced) {

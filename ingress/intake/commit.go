@@ -112,8 +112,8 @@ func (c *commitment) await(slots chan<- struct{}) {
 	}
 }
 
-// begin starts the event if the breaker permits it; if forced, even beyond the limit on starts in flight. It waits for its turn for
-// up to half of the ACK budget, so that the start has the other half.
+// begin starts the event if the breaker permits it; if forced, even beyond the limit on starts in flight. It waits for its turn
+// for up to half of the ACK budget, so that the start has the other half.
 func (c *commitment) begin(forced bool) {
 	if c.permit, c.start = c.Breaker.admit(c.ctx, c.ackDeadline.Add(-c.AckBudget/2), forced); c.permit == nil {
 		if c.start == down {

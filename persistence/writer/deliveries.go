@@ -14,8 +14,8 @@ import (
 const bodiesOf = `SELECT id::text, raw_body FROM events WHERE id = ANY ($1::uuid[])`
 
 // route routes an event before its transaction locks anything: a filter may take a few milliseconds. The transaction routes
-// events that aren't routed by then, or whose subscriptions have changed since. Filters are evaluated until isSpent. The only error
-// is ctx's.
+// events that aren't routed by then, or whose subscriptions have changed since. Filters are evaluated until isSpent. The only
+// error is ctx's.
 func (s *Store) route(ctx context.Context, w *eventWrite, isSpent func() bool) (err error) {
 	switch {
 	case !w.folds() || outcomeOf(w.parsed) == event.OutcomeIgnored:
