@@ -210,6 +210,44 @@ func TestNothingStartsAfterAConfirmedChange(t *testing.T) {
 	}
 }
 
+// While a transaction commits that has leased its delivery, an operator removes what the attempt would use: the change is confirmed
+// after the commit, as a pause is, so that nothing starts later with what it has removed.
+func TestAChangeWaitsForACommitThatStartsADelivery(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*database) error{
+		"rotated": func(db *database) error {
+			return db.Subscriptions.RotateSecret(t.Context(), "d1", delivery.Secret{Value: webhook.NewSecret()}, 0, ada)
+		},
+		"deleted": func(db *database) error {
+			_, err := db.Subscriptions.DeleteSubscription(t.Context(), "d1", ada)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, d, _ := deliverTo(t, same)
+			db.exec(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'`)
+			db.exec(`CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON delivery_queue DEFERRABLE INITIALLY DEFERRED
+				FOR EACH ROW EXECUTE FUNCTION slow()`)
+			commits := func() bool {
+				return value[int](db, `
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`) > 0
+			}
+			r := receipt()
+			written := make(chan error, 1)
+			go func() {
+				_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r))
+				written <- err
+			}()
+			require.Eventually(t, commits, 30*time.Second, 5*time.Millisecond)
+			require.NoError(t, change(db))
+			require.False(t, commits())
+			require.NoError(t, <-written)
+			require.Len(t, d.take(t), 1)
+		})
+	}
+}
+
 // queueTo queues earlier deliveries to a destination.
 func (d *database) queueTo(name string, n int) {
 	d.t.Helper()

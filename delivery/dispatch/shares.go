@@ -215,12 +215,13 @@ func (s *shares) claim(jobs []delivery.Job) []*slot {
 	return inUse
 }
 
-// take uses a slot without a lease, and adds it to attempts. It returns nil if none is free, or a lease may use all of them.
+// take uses a slot without a lease, and adds it to attempts. It returns nil if none is free, or a lease may use all of them. The
+// only slot of a destination whose last attempt failed is left to leases: its deliveries are made from the queue.
 func (s *shares) take(destination int64, attempts *sync.WaitGroup) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, r := s.totals(), s.records[destination]
-	if s.closed || s.leasing || t.capacityOf(r) < 1 {
+	if s.closed || s.leasing || t.capacityOf(r) < 1 || !r.isProven(t.now) && !r.isNew(t.now) {
 		return nil
 	}
 	attempts.Add(1)

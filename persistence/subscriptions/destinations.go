@@ -44,6 +44,10 @@ UPDATE destinations
 INSERT INTO destination_states AS s (destination_id) VALUES ($1)
     ON CONFLICT (destination_id) DO UPDATE SET next_at = least(s.next_at, clock_timestamp()) WHERE s.held <> 'open'`
 
+	// awaitDirect waits for transactions that lease a delivery with the present settings (lockFit in package outbox), and makes
+	// later ones use the queue.
+	awaitDirect = `SELECT FROM destination_states WHERE destination_id = $1 FOR UPDATE`
+
 	// deleteDestination removes its secrets and header values, and keeps its name for the ended deliveries.
 	deleteDestination = `
 UPDATE destinations
@@ -349,6 +353,7 @@ func (s *Store) DeleteDestination(ctx context.Context, nameOrID string, actor ov
 	}
 	b = &pgx.Batch{}
 	b.Queue(deleteDestination, d.ID, c.version)
+	b.Queue(awaitDirect, d.ID)
 	b.Queue(forgetVariables)
 	audit.Queue(b, actor.Did(oversight.AuditDestinationDelete, auditObject("destination", d.Name), nil))
 	return c.Commit(ctx, b)

@@ -1,11 +1,13 @@
 package subscriptions
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"holdfast/delivery"
 	"holdfast/persistence/outbox"
@@ -25,11 +27,10 @@ type Deliveries struct {
 	store  *Store
 	events []Match
 	// reserved, target and message are set if the only delivery can be attempted without the queue. It is then queued as direct.
-	reserved    delivery.Reservation
-	target      delivery.Target
-	message     delivery.Message
-	direct      *outbox.Direct
-	isCommitted bool
+	reserved delivery.Reservation
+	target   delivery.Target
+	message  delivery.Message
+	direct   *outbox.Direct
 }
 
 // DeliverThrough sets the dispatcher of this process.
@@ -51,15 +52,20 @@ func (s *Store) NewDeliveries(events []Match) *Deliveries {
 	if row == nil {
 		return d
 	}
-	var unread, unmade error
-	d.target, unread = s.target(wanted[0].SubscriptionID)
-	d.message, unmade = row.message()
-	if unread != nil || unmade != nil || d.target.Destination.Rate != nil {
-		return d
+	if d.reserved = (*direct).Reserve(wanted[0].DestinationID, len(row.Body)); d.reserved != nil && !d.prepare(wanted[0], row) {
+		d.Release()
 	}
-	d.message.OccurredAt = d.message.OccurredAt.UTC().Truncate(time.Microsecond) // as PostgreSQL stores it
-	d.reserved = (*direct).Reserve(d.target.Destination.ID, len(d.message.Body))
 	return d
+}
+
+// prepare makes what the attempt needs, and reports whether it may be made without the queue.
+func (d *Deliveries) prepare(hit delivery.Hit, row *Row) bool {
+	var unread, unmade error
+	d.target, unread = d.store.target(hit.SubscriptionID)
+	d.message, unmade = row.message()
+	d.message.OccurredAt = d.message.OccurredAt.UTC().Truncate(time.Microsecond) // as PostgreSQL stores it
+	to := d.target.Destination
+	return unread == nil && unmade == nil && to.Rate == nil && to.ID == hit.DestinationID
 }
 
 // Queue adds the deliveries to the transaction, which must commit next.
@@ -92,12 +98,12 @@ func (d *Deliveries) Queue(b *pgx.Batch) {
 // Committed starts the attempt if the commit has leased the delivery, and otherwise notifies dispatchers in this process. It
 // doesn't wait; if there are none, other dispatchers find the deliveries.
 func (d *Deliveries) Committed() {
-	d.isCommitted = true
 	if d.direct != nil && d.direct.IsLeased {
 		d.reserved.Start(d.direct.Job, d.target, d.message)
 		d.reserved = nil
 		return
 	}
+	d.Release() // first, or the lease that is woken has no slot for the delivery
 	ids := map[int64]struct{}{}
 	for _, e := range d.events {
 		wanted, _ := e.Routed.split()
@@ -114,15 +120,20 @@ func (d *Deliveries) Committed() {
 	}
 }
 
-// Release gives the slot back if no attempt has started. If the outcome of the commit is unknown, nothing is sent, and a lease is
-// released later.
-func (d *Deliveries) Release() {
-	if d.reserved == nil {
-		return
-	}
-	d.reserved.Free()
-	d.reserved = nil
-	if d.direct != nil && !d.isCommitted {
+// Failed releases the lease of a commit whose outcome is unknown, as soon as it can be seen. Nothing is sent. If the server has
+// refused a statement, there is no lease.
+func (d *Deliveries) Failed(err error) {
+	var refused *pgconn.PgError
+	isRefused := errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR"
+	if d.direct != nil && (d.direct.IsLeased || !isRefused) {
 		d.store.outbox.LostDirect(d.direct)
+	}
+}
+
+// Release gives the slot back if no attempt has started.
+func (d *Deliveries) Release() {
+	if d.reserved != nil {
+		d.reserved.Free()
+		d.reserved = nil
 	}
 }

@@ -69,6 +69,7 @@ func (s *Store) RotateSecret(
 	}
 	b := &pgx.Batch{}
 	b.Queue(updateSecrets, d.ID, sealed, c.version)
+	b.Queue(awaitDirect, d.ID)
 	audit.Queue(b, actor.Did(oversight.AuditDestinationRotate, auditObject("destination", d.Name),
 		audit.DetailOf(map[string]any{"grace": event.Duration(grace), "in_use": len(all)})))
 	return c.Commit(ctx, b)

@@ -120,6 +120,7 @@ func (s *Store) applySubscription(
 	} else {
 		sub.ID, moved = before.ID, before.DestinationID != to.ID
 		b.Queue(updateSubscription, sub.ID, to.ID, string(settings), sub.Active, c.version)
+		b.Queue(awaitDirect, before.DestinationID)
 	}
 	detail := audit.DetailOf(map[string]any{"version": c.version, "new": before == nil, "to": sub.To, "active": sub.Active})
 	audit.Queue(b, actor.Did(oversight.AuditSubscriptionApply, auditObject("subscription", sub.Name), detail))
@@ -233,6 +234,7 @@ func (s *Store) deleteSubscription(
 	}
 	b := &pgx.Batch{}
 	b.Queue(deleteSubscription, sub.ID, c.version)
+	b.Queue(awaitDirect, sub.DestinationID)
 	audit.Queue(b, actor.Did(oversight.AuditSubscriptionDelete, auditObject("subscription", sub.Name), nil))
 	if sub.To != sub.Name {
 		return gone, c.Commit(ctx, b)

@@ -182,6 +182,7 @@ func (t *transaction) finish(ctx context.Context, last ...func(*pgx.Batch)) erro
 		return t.Send(ctx, b)
 	}
 	if err := t.Commit(ctx, b); err != nil {
+		deliveries.Failed(err)
 		return err
 	}
 	deliveries.Committed()
