@@ -21,7 +21,8 @@ const (
 	minInboxStarts   = 1
 	inboxStartGrowth = time.Second
 	// minLimit is the limit on starts in flight at the beginning, and while starts are slow: more would only delay each other. A
-	// slow start takes over a quarter of the default ACK budget. It lowers the limit by limitDown, and any other raises it by limitUp.
+	// slow start takes over a quarter of the default ACK budget. It lowers the limit by limitDown, and any other raises it by
+	// limitUp.
 	minLimit  = 12
 	slowStart = 100 * time.Millisecond
 	limitDown = 0.5
@@ -84,8 +85,8 @@ type permit struct {
 }
 
 // admit returns a permit and started, or nil and the reason (busy or down). It waits for its turn until the given time, or the
-// end of ctx. If the turn is expected only after twice that wait, it returns immediately: the estimate is rough. Callers without a
-// usable inbox set forced, which ignores the limit on starts in flight.
+// end of ctx. If the turn is expected only after twice that wait, it returns immediately: the estimate is rough. Callers
+// without a usable inbox set forced, which ignores the limit on starts in flight.
 func (b *Breaker) admit(ctx context.Context, until time.Time, forced bool) (*permit, startState) {
 	if !b.takeTurn(ctx, until, forced) {
 		return nil, busy
