@@ -108,7 +108,7 @@ func TestABetterNameInFront(t *testing.T) {
 	}
 }
 
-// A batch has more names than the server has locks for: it gets smaller. The server is its own, since nobody else there gets a lock.
+// A batch has more names than the server has locks for: it gets smaller. The server is its own, since no other test there gets a lock.
 func TestManyNamesInABatch(t *testing.T) {
 	t.Parallel()
 	url := stacktest.NewCluster(t).Database(t)
