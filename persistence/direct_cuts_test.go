@@ -75,12 +75,12 @@ func (a *attempts) startProcess(db *database, ends death, random *rand.Rand) *ki
 	p.database = &database{Store: store, t: db.t, url: db.url, cfg: cfg, sql: db.sql}
 	p.Dispatcher, err = dispatch.New(dispatch.Options{Queue: store.QueueView(), HTTP: p, Slots: 64, Errors: discard{}})
 	require.NoError(db.t, err)
-	p.Dispatcher.Start()
+	p.Start()
 	store.Subscriptions.DeliverThrough(p)
-	switch ends {
-	case deathSending:
+	if ends == deathSending {
 		p.wires.arm(1+random.IntN(14_000), 0)
-	case deathReceiving:
+	}
+	if ends == deathReceiving {
 		p.wires.arm(0, 1+random.IntN(60))
 	}
 	return p
@@ -111,7 +111,7 @@ func (p *killable) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	_ = p.Stop(ctx, 0)
-	p.Store.Close()
+	p.Close()
 }
 
 // Reserve implements delivery.Direct.
@@ -157,12 +157,13 @@ func (p *killable) Send(_ context.Context, _ delivery.Target, j delivery.Job, _ 
 	case <-p.died:
 		return dead
 	}
-	switch p.ends {
-	case deathAfterPost:
+	if p.ends == deathAfterPost {
 		p.die()
-	case deathSendingResult:
+	}
+	if p.ends == deathSendingResult {
 		p.wires.arm(1+rand.IntN(3000), 0)
-	case deathAwaitingResult:
+	}
+	if p.ends == deathAwaitingResult {
 		p.wires.arm(0, 1+rand.IntN(12))
 	}
 	p.seen.mu.Lock()
@@ -388,7 +389,7 @@ func TestNoDeliveryIsLostByAnyCut(t *testing.T) {
 		survivor := a.startProcess(db, deathNever, random)
 		db.untilNone(`delivery_queue`)
 		require.NoError(t, survivor.Stop(t.Context(), time.Minute))
-		survivor.Store.Close()
+		survivor.Close()
 		for _, r := range wrote {
 			require.NotEmpty(t, a.posts[r.ID], "no attempt of %s", r.ID)
 		}

@@ -162,8 +162,7 @@ func (m *directModel) end(kind delivery.Kind, due time.Duration) {
 	if a.Epoch != m.epoch {
 		return
 	}
-	switch kind {
-	case delivery.OK:
+	if kind == delivery.OK {
 		m.failures, m.isFailing = 0, false
 		if m.isBusy && m.now >= m.pauseUntil {
 			m.isBusy, m.slowUntil = false, m.now+20*time.Second
@@ -171,7 +170,8 @@ func (m *directModel) end(kind delivery.Kind, due time.Duration) {
 		if m.probes++; m.breaker == delivery.BreakerHalfOpen && m.probes >= modelProbes {
 			m.breaker, m.slowUntil = delivery.BreakerClosed, m.now+20*time.Second
 		}
-	case delivery.Bad:
+	}
+	if kind == delivery.Bad {
 		m.isFailing = true
 		if m.failures++; m.failures >= modelOpens || m.breaker == delivery.BreakerHalfOpen {
 			m.breaker, m.epoch, m.openUntil = delivery.BreakerOpen, m.epoch+1, m.now+30*time.Second

@@ -26,6 +26,6 @@
 // Every method is idempotent and may run again at any time, also in several processes at once. No method may depend on its
 // callers, nor on a workflow engine or HTTP requests.
 //
-// The tests of outbox and subscriptions are next to them, with the helpers of persistencetest. Those of the other packages are here: all
-// use the whole store from the outside, on a shared PostgreSQL.
+// The tests of outbox and subscriptions are next to them, with the helpers of persistencetest. Those of the other packages are
+// here: all use the whole store from the outside, on a shared PostgreSQL.
 package persistence

@@ -9,10 +9,7 @@ import (
 
 // What the tests of packages outbox and subscriptions share with those here.
 
-var (
-	became, each = persistencetest.Became, persistencetest.Each
-	endpoint     = persistencetest.Endpoint
-)
+var became, each = persistencetest.Became, persistencetest.Each
 
 func (d *database) destination(id int64, settings delivery.Destination) int64 {
 	d.t.Helper()

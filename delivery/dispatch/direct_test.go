@@ -95,8 +95,8 @@ func TestAStopWaitsForReservations(t *testing.T) {
 	m.leased[j.Key] = j
 	m.mu.Unlock()
 	select {
-	case <-stopped:
-		require.Fail(t, "it didn't wait")
+	case err := <-stopped:
+		require.Fail(t, "it didn't wait", err)
 	default:
 	}
 	r.Start(j, m.targets[1], delivery.Message{})

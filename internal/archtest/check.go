@@ -188,7 +188,8 @@ func (r Rule) testViolation(path string, rules map[string]Rule) (why string, bro
 	return "", false
 }
 
-// isWholeStore reports whether a test of one store uses all of them: it is next to what it tests, and puts rows into the other stores.
+// isWholeStore reports whether a test of one store uses all of them: it is next to what it tests, and puts rows into the other
+// stores.
 func isWholeStore(ours, tested string) bool {
 	return isBelow(tested, "persistence") && (ours == "persistence" || ours == "persistence/persistencetest")
 }

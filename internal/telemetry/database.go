@@ -104,9 +104,10 @@ func (d databaseTracer) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx
 }
 
 func (d databaseTracer) start(ctx context.Context, name, text string, more attribute.KeyValue) trace.Span {
+	//nolint:spancheck // TraceQueryEnd or TraceBatchEnd ends it
 	_, span := d.spans.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(postgresql, attribute.String("db.query.text", text), more))
-	return span
+	return span //nolint:spancheck // as above
 }
 
 // end measures an operation and returns its span, with the error if there is one.

@@ -1,5 +1,5 @@
-// Package persistencetest gives the tests of a package below persistence a migrated database with the whole store, and what they put
-// into it: the tests are next to the package that they test, and use all stores from the outside.
+// Package persistencetest gives the tests of a package below persistence a migrated database with the whole store, and what they
+// put into it: the tests are next to the package that they test, and use all stores from the outside.
 package persistencetest
 
 import (

@@ -35,9 +35,9 @@ func (d *Database) Queue(destination int64, n int) (ids []string) {
 INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt,
        payload_note, occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id, correlation_id)
 SELECT id, 'acme', '', id::text, 'event', 'thing.changed', 'processed', 'processed', convert_to('{"id":1}', 'UTF8'), '{}',
-       json_build_object('id', id, 'provider', 'acme', 'key', id::text), '', now(), false, now(), now(), 'acme:' || id, 'run',
-       '', ''
-  FROM unnest($1::uuid[]) AS id`, ids)
+       json_build_object('id', id, 'provider', 'acme', 'key', id::text), '', first.at, false, first.at, last.at, 'acme:' || id,
+       'run', '', ''
+  FROM unnest($1::uuid[]) AS id, now() AS first (at), now() AS last (at)`, ids)
 	d.Exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) SELECT id, $2, $2 FROM unnest($1::uuid[]) AS id`,
 		ids, destination)
 	d.Outbox.MadeDue(destination)

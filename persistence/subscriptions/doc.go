@@ -14,8 +14,8 @@
 //
 // The delivery of a transaction that has only one is inserted leased, and skips the queue, if this process has a free slot and
 // nothing stands against an attempt at once: the destination is healthy, below its limit and without a rate, and nothing else is
-// due (package outbox). If the process dies after the commit, or the outcome of the commit is unknown, the delivery is made from the
-// queue once the lease ends.
+// due (package outbox). If the process dies after the commit, or the outcome of the commit is unknown, the delivery is made from
+// the queue once the lease ends.
 //
 // A change that the API has confirmed counts for every event received after that, since the look comes later. A subscription that
 // this version can't read gets nothing and is reported (Unreadable); one whose filter fails gets a failed delivery. Neither stops

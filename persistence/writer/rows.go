@@ -42,8 +42,8 @@ UPDATE events AS e
   FROM (SELECT * FROM ` + eventRows + placeOfEvent + `) AS latest
  WHERE e.ctid = latest.place AND e.status <> 'processed'`
 
-	// eventRows are the parameters of rows, each with its body and the projection of it. The body of an event that waits in the inbox
-	// stays in PostgreSQL, and so does a projection that has the same text as the body.
+	// eventRows are the parameters of rows, each with its body and the projection of it. The body of an event that waits in the
+	// inbox stays in PostgreSQL, and so does a projection that has the same text as the body.
 	eventRows = `unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::bytea[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::timestamptz[], $15::boolean[], $16::timestamptz[], $17::text[],
        $18::text[], $19::text[], $20::text[], $21::text[], $22::text[], $23::text[], $24::text[])

@@ -67,12 +67,13 @@ func Share(command []string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// socketDir returns a new directory that only we can read, since the answers have the superuser's password. It has the same name each
-// time, unless another command is running: Go remembers a test's result only while SharedVariable, which the test reads, has its value.
+// socketDir returns a new directory that only we can read, since the answers have the superuser's password. It has the same name
+// each time, unless another command is running: Go remembers a test's result only while SharedVariable, which the test reads, has
+// its value.
 func socketDir() (string, error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		dir := filepath.Join(cache, "holdfast", "test-servers")
-		other, err := net.Dial("unix", filepath.Join(dir, socketName))
+		other, err := new(net.Dialer).DialContext(context.Background(), "unix", filepath.Join(dir, socketName))
 		if err == nil {
 			_ = other.Close()
 			return os.MkdirTemp("", "holdfast-servers-")
