@@ -44,7 +44,7 @@ SELECT coalesce(array_agg(DISTINCT destination_id), '{}') FROM queued`
 
 	leaveUnmatched = `UPDATE delivery_unmatched SET subscriptions = $2::text::int8multirange WHERE event_id = $1`
 
-	recentEvents = `SELECT id::text FROM events WHERE status = 'processed' ORDER BY id DESC LIMIT 10`
+	recentEvents = `SELECT e.id::text FROM events AS e WHERE e.status = 'processed' ORDER BY e.id DESC LIMIT 10`
 
 	deleteUnmatched = `DELETE FROM delivery_unmatched WHERE event_id = $1`
 )
