@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -419,7 +420,9 @@ func TestADirectDeliveryTakesFewStatements(t *testing.T) {
 				<-time.After(time.Millisecond)
 			}
 		}
-		sent := seen.sent
+		seen.mu.Lock()
+		sent := slices.Clone(seen.sent)
+		seen.mu.Unlock()
 		require.NoError(t, d.Stop(t.Context(), time.Minute))
 		commits := 0
 		for _, s := range sent {
