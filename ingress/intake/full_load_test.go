@@ -180,6 +180,7 @@ func TestStartsWaitForTheirTurn(t *testing.T) {
 		require.Equal(t, 2, <-order, "it has waited for 200 ms")
 		require.Equal(t, 20*time.Millisecond, time.Since(begin))
 		elapse(time.Second)
+		synctest.Wait()
 		require.Zero(t, b.liveStarts)
 
 		first, _ = admit(t.Context())
