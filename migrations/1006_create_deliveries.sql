@@ -57,8 +57,8 @@ CREATE UNIQUE INDEX subscriptions_by_name ON subscriptions (name) WHERE deleted_
 CREATE INDEX subscriptions_by_version ON subscriptions (version);
 CREATE INDEX subscriptions_by_destination ON subscriptions (destination_id);
 
--- destination_states: the condition of a destination: breaker, pause, rate. The writer of events never touches it, so it has no
--- foreign key.
+-- destination_states: the condition of a destination: breaker, pause, rate. The writer of events never waits for it, so it has
+-- no foreign key.
 CREATE TABLE destination_states (
     destination_id bigint           PRIMARY KEY,
     -- What operators decided, who and why.

@@ -114,7 +114,7 @@ func (p *killable) clean() {
 	p.Close()
 }
 
-// Reserve implements delivery.Direct.
+// Reserve implements delivery.Reserver.
 func (p *killable) Reserve(destinationID int64, bytes int) delivery.Reservation {
 	if r := p.Dispatcher.Reserve(destinationID, bytes); r != nil {
 		return handover{r, p}

@@ -240,7 +240,7 @@ func TestDirectDeliveriesAgreeWithTheModel(t *testing.T) {
 				defer func() { d.isFull = false }()
 				m.insert(false)
 			},
-			"insert beside a lease": func(*rapid.T) {
+			"insert during a lease": func(*rapid.T) {
 				tx, err := other.Begin(t.Context())
 				require.NoError(rt, err)
 				defer func() { require.NoError(rt, tx.Rollback(t.Context())) }()

@@ -235,7 +235,7 @@ func (s *shares) close() {
 	s.closed = true
 }
 
-// use requires the lock.
+// use counts a slot of a destination as in use. The caller holds the lock.
 func (s *shares) use(destination int64, unproven bool, now time.Time) *slot {
 	r := s.records[destination]
 	if r == nil {

@@ -20,11 +20,14 @@ type pairs [2 * maxPairs]string
 
 var sets, _ = lru.New[pairs, metric.MeasurementOption](maxLabels) // the size is valid
 
-// Labels returns labels, of alternating names and values, as an option of a measurement. A label whose value is "" is left out.
+// Labels returns up to maxPairs labels, of alternating names and values, as an option of a measurement. A label whose value is ""
+// is left out.
 // Building such a set takes longer than counting with it, so the sets that were used last are kept.
 func Labels(namesAndValues ...string) metric.MeasurementOption {
 	var key pairs
-	copy(key[:], namesAndValues)
+	for i, text := range namesAndValues {
+		key[i] = text
+	}
 	if set, ok := sets.Get(key); ok {
 		return set
 	}

@@ -128,7 +128,7 @@ func (b *Breaker) takeTurn(ctx context.Context, until time.Time, forced bool) bo
 		b.waiting = slices.Delete(b.waiting, n, n+1)
 		return false
 	}
-	return true // the turn has come at the same time
+	return true // its turn came just now
 }
 
 // isFree reports whether another live start may begin. The caller holds the lock, as for the functions below.
@@ -215,8 +215,8 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.lastConfirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may start at the same time, given how long the oldest has waited: half of the
-// limit less liveStarts, but at least minInboxStarts. That minimum grows to a quarter of the limit with the wait, so that live
+// capacity returns how many events from the inbox may be starting at once, given how long the oldest has waited: half of the limit
+// less liveStarts, but at least minInboxStarts. That minimum grows to a quarter of the limit with the wait, so that live
 // traffic can't starve the inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {

@@ -14,7 +14,7 @@ import (
 
 // withoutSteps is Temporal's tracing interceptor without spans for local activities: two for each step of an event, and most of
 // what a trace costs. A local activity continues the span of its workflow instead, so its statements and log lines are in the
-// trace of the event. If a step fails, its next execution is an activity with spans of its own.
+// trace of the event. If a step fails, its next execution is an activity, which has spans.
 type withoutSteps struct{ interceptor.Interceptor }
 
 // spanHeader is the header that passes the span of a workflow to its local activities. Headers of local activities aren't in

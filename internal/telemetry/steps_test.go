@@ -25,7 +25,7 @@ func tracedAs(ctx context.Context) string {
 	return span.TraceID().String() + " " + span.SpanID().String() + " " + span.TraceFlags().String()
 }
 
-// A local activity has no span and continues the span of its workflow; an activity has spans of its own.
+// A local activity has no span and continues the span of its workflow; an activity has its own spans.
 func TestLocalActivitiesContinueTheSpanOfTheirWorkflow(t *testing.T) {
 	t.Parallel()
 	for _, sampler := range []sdktrace.Sampler{sdktrace.AlwaysSample(), sdktrace.NeverSample()} {

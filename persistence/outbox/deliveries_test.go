@@ -35,7 +35,7 @@ func TestADeliveryIsLeasedOnceAndSettled(t *testing.T) {
 	require.Equal(t, 0, db.Waiting(1))
 	require.Equal(t, 3, persistencetest.Value[int](db, `SELECT count(*) FROM deliveries WHERE status = 'delivered' AND attempts = 1 AND ms = 7`))
 	require.Equal(t, []byte("no \x00 text \xff"), persistencetest.Value[[]byte](db, `SELECT answer FROM deliveries WHERE event_id = $1`, ids[1]))
-	require.Equal(t, 0, persistencetest.Value[int](db, `SELECT count(*) FROM delivery_attempts`), "a first success needs no row of its own")
+	require.Equal(t, 0, persistencetest.Value[int](db, `SELECT count(*) FROM delivery_attempts`), "a first success adds no row")
 }
 
 func TestAFailedAttemptIsMadeAgainWhenItIsDue(t *testing.T) {
@@ -85,7 +85,7 @@ SELECT count(DISTINCT subscription_id) FROM dead_letters
 func TestALateSuccessWins(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(*testing.T, *persistencetest.Database, delivery.Job){
-		"somebody else attempts it": func(t *testing.T, db *persistencetest.Database, j delivery.Job) {
+		"another process attempts it": func(t *testing.T, db *persistencetest.Database, j delivery.Job) {
 			db.Passes(1, time.Hour)
 			second := db.Lease(10, 10)
 			require.Len(t, second, 1)

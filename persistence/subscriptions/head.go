@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// HeadVersion is outbox.HeadVersion.
+	// HeadVersion is outbox.HeadVersion, for the writer, which doesn't import the outbox.
 	HeadVersion = outbox.HeadVersion
 
 	readHead = `SELECT ` + HeadVersion
@@ -251,7 +251,8 @@ type Store struct {
 	cfg    Config
 	cache  *cache
 	looks  singleflight.Group
-	direct atomic.Pointer[delivery.Direct]
+	// reserver is nil while this process delivers nothing.
+	reserver atomic.Pointer[delivery.Reserver]
 
 	// Budget begins a time for filters, and reports whether it is over. Tests replace it.
 	Budget func(limit time.Duration) (isSpent func() bool)

@@ -42,7 +42,7 @@ SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, 
 	hasFanOuts = `SELECT EXISTS (SELECT FROM delivery_fanouts)`
 
 	// fanOut writes a page for the event that has waited longest and that no other process is working on. Deleted subscriptions get
-	// nothing.
+	// nothing, nor do those with a delivery that has ended: a resend may have been faster.
 	fanOut = `
 WITH taken AS MATERIALIZED (
      SELECT event_id, subscription_ids FROM delivery_fanouts ORDER BY event_id LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -51,6 +51,7 @@ WITH taken AS MATERIALIZED (
      SELECT t.event_id, s.id, s.destination_id, true
        FROM taken AS t CROSS JOIN unnest(t.subscription_ids[:$1]) AS hit (id)
        JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
+      WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = t.event_id AND subscription_id = hit.id OFFSET 0)
          ON CONFLICT DO NOTHING
   RETURNING destination_id
 ), rest AS (

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -119,8 +120,8 @@ func newEventRow(r event.Receipt, body []byte) (row eventRow, err error) {
 // projectionColumn sends no projection that PostgreSQL can read from the body, unless the body is one that isn't sent.
 func projectionColumn(body []byte, isLarge bool) (payload *string, note string) {
 	projection, note := postgres.Project(body)
-	if projection != nil && note == "" && len(projection) == len(body) && !isLarge {
-		return new(sameAsBody), ""
+	if projection != nil && bytes.Equal(projection, body) && !isLarge {
+		return new(sameAsBody), note
 	}
 	return textOrNull(projection), note
 }

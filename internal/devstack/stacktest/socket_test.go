@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Go's remembered results stay valid from one command to the next, also after one that was killed. Commands at the same time have
-// servers of their own.
+// Go's remembered results stay valid from one command to the next, also after one that was killed. Commands that run at once each
+// have their own servers.
 func TestTheNextCommandHasTheSameSocket(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

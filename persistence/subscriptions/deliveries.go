@@ -34,7 +34,7 @@ type Deliveries struct {
 }
 
 // DeliverThrough sets the dispatcher of this process.
-func (s *Store) DeliverThrough(d delivery.Direct) { s.direct.Store(&d) }
+func (s *Store) DeliverThrough(r delivery.Reserver) { s.reserver.Store(&r) }
 
 // NewDeliveries prepares the deliveries of events, just before the last statements of their transaction. A transaction with a
 // single delivery reserves a slot for its attempt. The caller must call Release at the end, also after a failure.
@@ -44,15 +44,15 @@ func (s *Store) NewDeliveries(events []Match) *Deliveries {
 		return d
 	}
 	wanted, _ := events[0].Routed.split()
-	direct := s.direct.Load()
-	if len(wanted) != 1 || direct == nil {
+	reserver := s.reserver.Load()
+	if len(wanted) != 1 || reserver == nil {
 		return d
 	}
 	row := events[0].Row()
 	if row == nil {
 		return d
 	}
-	if d.reserved = (*direct).Reserve(wanted[0].DestinationID, len(row.Body)); d.reserved != nil && !d.prepare(wanted[0], row) {
+	if d.reserved = (*reserver).Reserve(wanted[0].DestinationID, len(row.Body)); d.reserved != nil && !d.prepare(wanted[0], row) {
 		d.Release()
 	}
 	return d

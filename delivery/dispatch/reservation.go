@@ -9,7 +9,7 @@ type reservation struct {
 	body payload
 }
 
-// Reserve implements delivery.Direct. A dispatcher that stops reserves nothing.
+// Reserve implements delivery.Reserver. A dispatcher that stops reserves nothing.
 func (d *Dispatcher) Reserve(destinationID int64, bodyBytes int) delivery.Reservation {
 	s := d.slots.take(destinationID, &d.attempts)
 	if s == nil {

@@ -1,7 +1,8 @@
 package delivery
 
-// Direct attempts deliveries in the process that commits them: they are leased when they are inserted, and skip the queue.
-type Direct interface {
+// Reserver reserves what a delivery needs that is attempted by the process that commits it: such a delivery is leased when it is
+// inserted, and skips the queue.
+type Reserver interface {
 	// Reserve reserves a slot and memory for an attempt with a body of bodyBytes. It returns nil if none is free now, and doesn't
 	// wait.
 	Reserve(destinationID int64, bodyBytes int) Reservation
