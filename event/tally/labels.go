@@ -25,8 +25,8 @@ var sets, _ = lru.New[pairs, metric.MeasurementOption](maxLabels) // the size is
 // Building such a set takes longer than counting with it, so the sets that were used last are kept.
 func Labels(namesAndValues ...string) metric.MeasurementOption {
 	var key pairs
-	for i, text := range namesAndValues {
-		key[i] = text
+	if copy(key[:], namesAndValues) < len(namesAndValues) {
+		panic("a measurement has more than maxPairs labels")
 	}
 	if set, ok := sets.Get(key); ok {
 		return set

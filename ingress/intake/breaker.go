@@ -215,8 +215,8 @@ func (b *Breaker) confirmedSince(t time.Time) bool {
 	return b.lastConfirmed.After(t)
 }
 
-// capacity returns how many events from the inbox may be starting at once, given how long the oldest has waited: half of the limit
-// less liveStarts, but at least minInboxStarts. That minimum grows to a quarter of the limit with the wait, so that live
+// capacity returns how many events from the inbox may be starting at once, given how long the oldest has waited: half of the
+// limit less liveStarts, but at least minInboxStarts. That minimum grows to a quarter of the limit with the wait, so that live
 // traffic can't starve the inbox. It is 1 while a probe tests whether Temporal is back, and 0 while Temporal is down.
 func (b *Breaker) capacity(waited time.Duration) int {
 	switch b.circuit.State() {
