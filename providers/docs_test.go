@@ -223,6 +223,14 @@ func priorityInWords(d *definition.Definition) string {
 	return words
 }
 
+// README and changelog state how many definitions are built in.
+func TestPagesCountTheDefinitions(t *testing.T) {
+	t.Parallel()
+	n := len(catalogueOf(t).Names())
+	require.Contains(t, readDocs(t, "../README.md"), fmt.Sprintf("[%d are built in]", n))
+	require.Contains(t, readDocs(t, "../CHANGELOG.md"), fmt.Sprintf("- %d built-in definitions instead of 81", n))
+}
+
 // The pages state the limits of this package.
 func TestPagesNameLimits(t *testing.T) {
 	t.Parallel()
