@@ -234,11 +234,12 @@ func Processed(ctx context.Context, nodes []*lab.Node) (n int64, err error) {
 }
 
 // The pauses between two reads of the counters, and how long they must be unchanged before the ledger is checked instead, which
-// costs more.
+// costs more, or the load has failed. The inbox and retries may pause for longer than the first on a busy machine.
 const (
-	lookEvery  = 200 * time.Millisecond
-	countEvery = 50 * time.Millisecond // where the counters say when the last event was processed
-	standstill = 3 * time.Second
+	lookEvery   = 200 * time.Millisecond
+	countEvery  = 50 * time.Millisecond // where the counters say when the last event was processed
+	standstill  = 3 * time.Second
+	failedAfter = time.Minute
 )
 
 // awaitProcessed waits until the nodes have finished this many events, and returns the time. If they stop making progress, it
@@ -246,9 +247,9 @@ const (
 func (s *Suite) awaitProcessed(ctx context.Context, d Drive, want int64) (at time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, DrainLimit)
 	defer cancel()
-	every := lookEvery
+	every, unchanged := lookEvery, standstill
 	if d.ByCounters {
-		every = countEvery
+		every, unchanged = countEvery, failedAfter
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -260,7 +261,7 @@ func (s *Suite) awaitProcessed(ctx context.Context, d Drive, want int64) (at tim
 		}
 		if n != last {
 			last, since = n, time.Now()
-		} else if time.Since(since) > standstill {
+		} else if time.Since(since) > unchanged {
 			if d.ByCounters {
 				err = fmt.Errorf("%d of %d events were processed", n, want)
 			}
