@@ -65,12 +65,7 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, c.run(), c.name)
 		took := time.Since(began)
-		db.exec(`SET plan_cache_mode = force_generic_plan`)
-		db.exec(`BEGIN`)
-		db.exec(`SET LOCAL enable_seqscan = off`)
-		read := blocksRead(t, seen.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
-			func(sql string) bool { return strings.Contains(sql, c.of) }))
-		db.exec(`ROLLBACK`)
+		read := db.pagesOf(t, seen, c.of)
 		t.Logf("%-24s %8.1f ms, %6d pages", c.name, float64(took)/float64(time.Millisecond), read)
 		require.Less(t, read, c.most, c.name)
 	}
@@ -80,6 +75,17 @@ func TestHoweverManyDeliveriesThereAre(t *testing.T) {
 	t.Logf("purge of %d rows: %s", gone, time.Since(began))
 	require.Greater(t, gone, *deliveryRows)
 	require.Less(t, value[int](db, `SELECT count(*) FROM deliveries`), *deliveryRows/2)
+}
+
+// pagesOf runs the first statement with a text again, and returns how many pages it reads.
+func (d *database) pagesOf(t *testing.T, seen *statements, text string) int {
+	t.Helper()
+	d.exec(`SET plan_cache_mode = force_generic_plan`)
+	d.exec(`BEGIN`)
+	defer d.exec(`ROLLBACK`)
+	d.exec(`SET LOCAL enable_seqscan = off`)
+	return blocksRead(t, seen.planOf(t, d, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
+		func(sql string) bool { return strings.Contains(sql, text) }))
 }
 
 func second2[S, T any](_ S, _ T, err error) error { return err }

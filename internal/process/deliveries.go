@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"holdfast/delivery"
@@ -102,21 +101,15 @@ func (p *process) watchFailing(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	slices.SortStableFunc(failing, func(a, b delivery.Condition) int {
-		return p.watched[a.DestinationID].Compare(p.watched[b.DestinationID])
-	})
+	slices.SortStableFunc(failing, func(a, b delivery.Destination) int { return p.watched[a.ID].Compare(p.watched[b.ID]) })
 	known := make(map[int64]time.Time, len(failing))
-	for _, c := range failing {
-		known[c.DestinationID] = p.watched[c.DestinationID]
+	for _, d := range failing {
+		known[d.ID] = p.watched[d.ID]
 	}
 	p.watched = known
 	starter := p.starter()
-	for _, c := range failing[:min(len(failing), maxWatchStarts)] {
-		p.watched[c.DestinationID] = time.Now()
-		d, err := p.store.Subscriptions.Destination(ctx, strconv.FormatInt(c.DestinationID, 10))
-		if err != nil {
-			return false, err
-		}
+	for _, d := range failing[:min(len(failing), maxWatchStarts)] {
+		p.watched[d.ID] = time.Now()
 		if err := starter.WatchDestination(ctx, d.ID, d.Name); err != nil {
 			return false, err
 		}
