@@ -82,12 +82,25 @@ func TestInventedValuesCannotMakeSeriesWithoutEnd(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})
 	received := counter(t, tel)
-	for i := range 3000 {
+	for i := range 12_000 {
 		received.Add(t.Context(), 1, metric.WithAttributes(attribute.String("event_type", fmt.Sprint("invented-", i))))
 	}
 	scraped := scrape(t, tel)
 	require.Contains(t, scraped, `otel_metric_overflow="true"`)
-	require.LessOrEqual(t, strings.Count(scraped, "holdfast_events_received_total{"), 1000)
+	require.LessOrEqual(t, strings.Count(scraped, "holdfast_events_received_total{"), 10_000)
+}
+
+func TestEachOf500ProvidersHasItsOwnSeries(t *testing.T) {
+	t.Parallel()
+	tel := start(t, telemetry.Options{})
+	received := counter(t, tel)
+	for provider := range 500 {
+		for eventType := range 10 {
+			received.Add(t.Context(), 1, metric.WithAttributes(
+				attribute.Int("provider", provider), attribute.Int("event_type", eventType)))
+		}
+	}
+	require.NotContains(t, scrape(t, tel), "overflow")
 }
 
 func TestAGaugeThatCannotBeReadHidesNoOtherMetric(t *testing.T) {
