@@ -128,6 +128,7 @@ var localCommands = map[string]string{
 	"holdfast send":          "it sends what a provider sends",
 	"holdfast provider list": "a definition needs no server", "holdfast provider show": "a definition needs no server",
 	"holdfast provider check": "a definition needs no server", "holdfast provider explain": "a definition needs no server",
+	"holdfast provider connect":  "it waits for an event of a running process: see connect_test.go of its package",
 	"holdfast provider new":      "a definition needs no server",
 	"holdfast provider refusals": "only the running process knows them: see refusals_test.go of its package",
 	"holdfast listen":            "it runs until it is stopped, on a running process: see listen_test.go of its package",

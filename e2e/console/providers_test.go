@@ -55,6 +55,24 @@ func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
 	}
 }
 
+// A provider is connected: its page shows the address, then a refused request with its cause, then the first event, live.
+func TestAProviderIsConnectedInTheBrowser(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t).as(access.RoleViewer)
+	require.Equal(t, 200, b.open("/console/connect?q=github"))
+	b.requireAccessible()
+	b.submit(`a[href="/console/providers/github/connect"]`)
+	require.Contains(t, b.page(), holdfast.ingress+"/webhooks/github")
+	require.Contains(t, b.text("#connection"), "Waiting for the first event")
+	b.requireAccessible()
+	require.Equal(t, 401, holdfast.post(t, "/webhooks/github", "{}", http.Header{}))
+	b.await("#connection", "missing_signature 401")
+	b.requireAccessible()
+	holdfast.run(t, "send", "github", "push")
+	b.await("#connection", "push")
+	b.requireAccessible()
+}
+
 // A sample and a pasted request are tried: the page shows what would happen, without effects.
 func TestARequestIsTriedInTheBrowser(t *testing.T) {
 	t.Parallel()

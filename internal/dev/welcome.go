@@ -18,13 +18,14 @@ Holdfast is running. Ctrl-C ends everything; {{.Dir}} keeps the data.
 {{- with .TemporalWeb}}
   Temporal Web  {{.}}{{end}}
   endpoint      {{.Endpoint}}
+  Stripe        {{.Stripe}}, its secret in STRIPE_WEBHOOK_SECRET
 {{- with .Database}}
   database      {{.}}{{end}}
 {{- with .Definitions}}
   definitions   {{.}} ("kill -HUP {{$.PID}}" reads them again){{end}}
 
 In a second terminal, send a signed event. The console shows the event{{if .TemporalWeb}}, Temporal Web its
-run{{end}}, and the sample endpoint the delivery:
+run{{end}}, and the sample endpoint the delivery. "provider connect NAME" shows how to connect a provider:
 
   {{.Program}} send stripe
 
@@ -45,11 +46,12 @@ Events that can't be parsed become dead letters. Fix the cause, then replay them
 
 func (s *devStack) welcome(out io.Writer, cfg config.Config, demo Demo, console, endpoint string) {
 	shown := struct {
-		Dir, Program, Console, TemporalWeb, Endpoint, Database, Definitions, Hint string
+		Dir, Program, Console, TemporalWeb, Endpoint, Stripe, Database, Definitions, Hint string
 
 		PID int
 	}{
 		Dir: cfg.Dev.Dir, Program: cmp.Or(demo.Program, os.Args[0]), Hint: demo.Hint, Console: console, Endpoint: endpoint,
+		Stripe:      cfg.Ingress.PublicURL + "/webhooks/stripe",
 		Definitions: cfg.Providers.Dir, PID: os.Getpid(),
 	}
 	if s.temporal != nil {

@@ -83,6 +83,8 @@ type nowPage struct {
 	DeadLetters int64
 	Failing     []failing
 	Tail        string
+	// First is a provider to connect while fewer than maxFirst events are stored, else nil. Its events are of all providers.
+	First *connection
 }
 
 // Checks returns the number of checks.
@@ -125,6 +127,7 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	c.addFindings(ctx, &page)
 	ctx, cancel := context.WithTimeout(ctx, statsTimeout)
 	defer cancel()
+	page.First = c.first(ctx)
 	if c.API.Stats == nil {
 		return page
 	}

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -10,6 +12,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/lint"
+	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
@@ -23,7 +26,10 @@ func (c *Console) providerRoutes() []route {
 	}
 	return []route{
 		{"GET", "/console/providers", c.listProviders},
+		{"GET", connectPath, c.listConnectable},
 		{"GET", "/console/providers/:name", c.showProvider},
+		{"GET", "/console/providers/:name/connect", c.showConnection},
+		{"GET", "/console/providers/:name/connect/tail", c.tailConnection},
 		{"GET", "/console/providers/:name/try", c.showTry},
 		{"POST", "/console/providers/:name/try", c.tryRequest},
 	}
@@ -173,4 +179,127 @@ func (c *Console) providerOf(ctx *fiber.Ctx) (*providers.Provider, error) {
 		return nil, event.ErrNotFound
 	}
 	return p, nil
+}
+
+const (
+	connectPath = "/console/connect"
+	// maxFirst is how many events the page that connects a provider shows. A console with fewer events shows how to connect one.
+	maxFirst = 5
+	// firstProvider is shown to those who haven't received anything: `make run` has a secret for it, and a sample.
+	firstProvider = "stripe"
+)
+
+// connectList is the data of the page that lists the providers that can be connected.
+type connectList struct {
+	// Query is contained in the names or titles of Rows.
+	Query string
+	Rows  []providerRow
+}
+
+func (c *Console) listConnectable(ctx *fiber.Ctx) error {
+	data := connectList{Query: strings.TrimSpace(ctx.Query("q"))}
+	wanted := strings.ToLower(data.Query)
+	catalogue := c.Definitions.Catalogue()
+	for _, name := range catalogue.Names() {
+		p, _ := catalogue.Lookup(name)
+		if strings.Contains(name, wanted) || strings.Contains(strings.ToLower(p.Title()), wanted) {
+			data.Rows = append(data.Rows, providerRow{Provider: p, secret: secretOf(p)})
+		}
+	}
+	return c.Show(ctx, "connect", frame.Page{Title: "Connect a provider", Section: "Providers", Data: data})
+}
+
+// connection is the data of the page that connects one provider, and of the card of a console without events.
+type connection struct {
+	*providers.Provider
+	lint.Connection
+	connectionState
+
+	Tail string
+}
+
+// connectionState is the part of a connection that is updated live.
+type connectionState struct {
+	secret
+	// Names are the variables of the secrets.
+	Names []string
+	// Events are the newest ones, and NoEvents reports that the database didn't return them.
+	Events   []api.EventView
+	NoEvents bool
+	Receives bool
+	// Refusal is the last one, nil if there was none since the start of this process. Cause explains it.
+	Refusal *oversight.Refusal
+	Cause   oversight.RefusalCause
+}
+
+// IsRefused reports whether the last request was refused.
+func (s connectionState) IsRefused() bool {
+	return s.Refusal != nil && (len(s.Events) == 0 || s.Events[0].ReceivedAt.Before(s.Refusal.At))
+}
+
+func (c *Console) showConnection(ctx *fiber.Ctx) error {
+	p, err := c.providerOf(ctx)
+	if err != nil {
+		return err
+	}
+	data := connection{
+		Provider: p, Connection: lint.Connect(p, c.PublicURL), connectionState: c.connectionState(ctx.UserContext(), p),
+		Tail: c.URL("/console/providers/%s/connect/tail", p.Name()),
+	}
+	return c.Show(ctx, "connection", frame.Page{Title: "Connect " + p.Name(), Section: "Providers", Data: data})
+}
+
+func (c *Console) tailConnection(ctx *fiber.Ctx) error {
+	p, err := c.providerOf(ctx)
+	if err != nil {
+		return err
+	}
+	changed := make(chan struct{}, 1)
+	background := func(context.Context) {}
+	if c.API.Changes != nil && c.API.Live != nil {
+		background = func(ctx context.Context) { c.followFeed(ctx, p.Name(), changed) }
+	}
+	return c.Stream(ctx, changed, background, func(ctx context.Context) ([]byte, error) {
+		now, ok := c.Definitions.Catalogue().Lookup(p.Name())
+		if !ok {
+			return nil, event.ErrNotFound
+		}
+		return c.Fragment("connection", "connection-state", c.connectionState(ctx, now))
+	})
+}
+
+// first returns a provider to connect, or nil if enough events are stored, or if the database doesn't say so.
+func (c *Console) first(ctx context.Context) *connection {
+	if c.Definitions == nil || c.API.Events == nil {
+		return nil
+	}
+	events, err := c.API.StoredEvents(ctx, event.RecordQuery{Limit: maxFirst})
+	p, ok := c.Definitions.Catalogue().Lookup(firstProvider)
+	if err != nil || len(events) >= maxFirst || !ok {
+		return nil
+	}
+	return &connection{
+		Provider: p, Connection: lint.Connect(p, c.PublicURL), connectionState: connectionState{secret: secretOf(p), Events: events},
+	}
+}
+
+func (c *Console) connectionState(ctx context.Context, p *providers.Provider) connectionState {
+	s := connectionState{secret: secretOf(p), Names: p.SecretNames(), Receives: c.Refusals != nil}
+	if s.NoEvents = c.API.Events == nil; !s.NoEvents {
+		var err error
+		s.Events, err = c.API.StoredEvents(ctx, event.RecordQuery{Provider: p.Name(), Limit: maxFirst})
+		s.NoEvents = err != nil
+	}
+	for _, of := range c.refusalsOf(p.Name()) {
+		if len(of.Last) == 0 {
+			continue
+		}
+		s.Refusal = &of.Last[0]
+		for _, cause := range of.Causes {
+			if cause.Cause == s.Refusal.Cause {
+				s.Cause = cause
+			}
+		}
+	}
+	return s
 }

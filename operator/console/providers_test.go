@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
@@ -125,6 +126,71 @@ func TestProvidersAreShown(t *testing.T) {
 	elsewhere := startWith(t, console.Options{Definitions: definitions(t)})
 	_, page = elsewhere.as(t, access.RoleViewer).get(elsewhere.url + "/console/providers")
 	require.Contains(t, page, "This process receives no webhooks")
+}
+
+// stored are the stored events of an installation, newest first.
+type stored struct {
+	api.EventStore
+
+	rows []event.Record
+}
+
+func (s stored) Events(_ context.Context, q event.RecordQuery) (found []event.Record, _ error) {
+	for _, r := range s.rows {
+		if q.Provider == "" || q.Provider == r.Receipt.Provider {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
+// A viewer connects a provider: the page has the address, the variable, the steps and the state of the secret, and then the first
+// event or the reason of the last refusal. It shows nothing else of a refused request.
+func TestAProviderIsConnected(t *testing.T) {
+	t.Parallel()
+	o := console.Options{
+		Definitions: definitions(t), Refusals: refusals{}, PublicURL: "https://hooks.example.com",
+		API: &api.API{Events: stored{rows: []event.Record{{Receipt: event.Receipt{ID: "01a2", Provider: "acme"}, Type: "order.paid"}}}},
+	}
+	s := startWith(t, o)
+	v := s.as(t, access.RoleViewer)
+	_, page := v.get(s.url + "/console/connect?q=strIPE")
+	require.Contains(t, page, `<a href="/console/providers/stripe/connect">stripe</a>`)
+	require.NotContains(t, page, "github")
+	_, page = v.get(s.url + "/console/connect?q=nobody")
+	require.Contains(t, page, "No provider matches")
+
+	_, page = v.get(s.url + "/console/providers/stripe/connect")
+	for _, shown := range []string{
+		"<code>https://hooks.example.com/webhooks/stripe</code> <button", "<code>STRIPE_WEBHOOK_SECRET</code>",
+		"<code>STRIPE_WEBHOOK_SECRET_FILE</code>", "<code>holdfast send stripe</code>", "https://docs.stripe.com/webhooks",
+		`<span class="state configured">`, "Waiting for the first event", "modified_body", "what it means", "what to do",
+		`hx-sse:connect="/console/providers/stripe/connect/tail"`,
+	} {
+		require.Contains(t, page, shown)
+	}
+	for _, hidden := range []string{secretOfTests, "203.0.113.7", "Checked header", "0123456789abcdef"} {
+		require.NotContains(t, page, hidden)
+	}
+	_, page = v.get(s.url + "/console/providers/acme/connect")
+	require.Contains(t, page, "order.paid")
+	require.NotContains(t, page, "Waiting for the first event")
+	_, page = v.get(s.url + "/console/providers/github/connect")
+	require.Contains(t, page, "Requests can't be authenticated: short_secret. Set <code>GITHUB_WEBHOOK_SECRET</code>")
+	res, _ := v.get(s.url + "/console/providers/nobody/connect")
+	require.Equal(t, 404, res.StatusCode)
+
+	_, page = v.get(s.url + "/console")
+	require.Contains(t, page, "<code>https://hooks.example.com/webhooks/stripe</code>")
+	require.Contains(t, page, "order.paid", "with the first events of all providers")
+	o.PublicURL, o.API = "", &api.API{Events: stored{rows: make([]event.Record, 5)}}
+	full := startWith(t, o)
+	v = full.as(t, access.RoleViewer)
+	_, page = v.get(full.url + "/console")
+	require.NotContains(t, page, "Connect a provider")
+	_, page = v.get(full.url + "/console/providers/stripe/connect")
+	require.Contains(t, page, "<code>https://YOUR-HOST/webhooks/stripe</code>")
+	require.Contains(t, page, "Replace YOUR-HOST")
 }
 
 // After a reload the page of providers shows what was loaded, or why the reload was rejected.

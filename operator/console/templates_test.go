@@ -27,6 +27,8 @@ func TestTemplatesReadExistingFields(t *testing.T) {
 		"audit":        shown[auditPage]{},
 		"causes":       shown[causePage]{},
 		"check":        shown[checkPage]{},
+		"connect":      shown[connectList]{},
+		"connection":   shown[connection]{},
 		"confirm":      shown[frame.Confirm]{},
 		"deliveries":   shown[deliveryList]{},
 		"diff":         shown[diffPage]{},
