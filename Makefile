@@ -336,7 +336,8 @@ server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server f
 .PHONY: bin/holdfast
 bin/holdfast:
 	@[ -x $@ ] || echo "building $@ (about 3 minutes on 2 cores, once) ..."
-	@$(GO_BUILD) -trimpath -ldflags '-s -w' -o $@ ./cmd/holdfast $(QUIETLY)
+	@$(GO_BUILD) -trimpath -ldflags "-s -w -X holdfast/internal/buildinfo.revision=$$(git rev-parse HEAD 2>/dev/null)" \
+		-o $@ ./cmd/holdfast $(QUIETLY)
 
 # It loads an installation, and checks what became of the events: docs/verify.md.
 .PHONY: bin/holdfast-bench

@@ -40,6 +40,12 @@ func screenOf(c *cobra.Command) screen {
 	return s
 }
 
+// IsNarrow reports whether the output of Print is as wide as a terminal, and --wide isn't set.
+func IsNarrow(w io.Writer) bool {
+	s, _ := w.(screen)
+	return s.width > 0
+}
+
 // IsTerminal reports whether the stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)

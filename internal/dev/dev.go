@@ -87,7 +87,7 @@ func Run(parent context.Context, cfg config.Config, out io.Writer, o Options) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, samples.stop()) }()
-	own := process.Development{Tickets: tickets}
+	own := process.Development{Tickets: tickets, Say: func(line string) { fmt.Fprintln(out, line) }}
 	if o.Demo.Prepare != nil {
 		if own.APIs, err = o.Demo.Prepare(ctx, cfg); err != nil {
 			return err

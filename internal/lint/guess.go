@@ -63,7 +63,7 @@ func (g *guesser) write() string {
 	b.WriteString("\n# TODO entities: what the event says of which thing\nentities: []\n")
 	g.ask("entities: which things the event is about, and where their IDs are unique")
 	b.WriteString("\n# TODO samples: a body of each type, with \\(.id) in the place of what is new every time\nsamples: {}\n")
-	g.ask("samples and reasons (why): `holdfast provider check` names what is missing")
+	g.ask("samples and reasons (why): `holdfast provider check --catalogue` names what is missing")
 	return b.String()
 }
 

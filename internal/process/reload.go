@@ -97,9 +97,11 @@ func (p *process) reloadOnHangup() {
 func (p *process) reload() {
 	if err := p.catalogue.Reload(lint.Regression); err != nil {
 		slog.Error("providers.rejected", "error", err.Error())
+		p.say("definitions refused, those before stay in use: " + err.Error())
 		return
 	}
 	loaded := p.catalogue.Loading()
+	p.say(reloadText(loaded))
 	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()),
 		"added", loaded.Added, "changed", loaded.Changed, "removed", loaded.Removed)
 	p.unreadableSecrets()
@@ -107,6 +109,29 @@ func (p *process) reload() {
 	if p.roles.has(RoleWorker) {
 		p.switchRecoveryOn(context.Background())
 	}
+}
+
+func (p *process) say(line string) {
+	if p.dev.Say != nil {
+		p.dev.Say(line)
+	}
+}
+
+// reloadText summarizes a reload in one line.
+func reloadText(l providers.Loading) string {
+	var parts []string
+	for _, one := range []struct {
+		what  string
+		names []string
+	}{{"added", l.Added}, {"changed", l.Changed}, {"removed", l.Removed}} {
+		if len(one.names) > 0 {
+			parts = append(parts, one.what+" "+strings.Join(one.names, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return "definitions reloaded: nothing has changed"
+	}
+	return "definitions reloaded: " + strings.Join(parts, "; ")
 }
 
 func hasTerminal() bool {

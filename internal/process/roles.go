@@ -33,6 +33,8 @@ type Development struct {
 	Tickets *access.LoginLinks
 	// APIs is the transport to the APIs of providers; nil for the one that refuses internal addresses.
 	APIs http.RoundTripper
+	// Say prints a line about a reload of the definitions; nil prints none.
+	Say func(string)
 }
 
 // Run starts the roles, calls started once all of them run, and stops them when the context ends: readiness first, then the

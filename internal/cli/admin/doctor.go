@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,7 @@ import (
 
 // DoctorCommand returns `holdfast doctor`.
 func DoctorCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	command := cli.WithJSON(&cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the installation and say what to fix (exit 1 if it fails)",
 		Example: "  holdfast doctor\n  holdfast doctor --json | jq '.findings[] | select(.result != \"ok\")'",
@@ -41,11 +43,29 @@ func DoctorCommand() *cobra.Command {
 			return nil
 		},
 	})
+	cli.AddWideFlag(command)
+	return command
 }
 
+// writeReport writes the findings. A terminal gets only the names of healthy checks, unless --wide is set.
 func writeReport(w io.Writer, found doctor.Report) error {
-	err := writeFindings(w, found.Findings)
+	shown := found.Findings
+	if cli.IsNarrow(w) {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(f oversight.Finding) bool { return f.Result == "ok" })
+	}
+	err := writeFindings(w, shown)
 	attention, healthy := found.Attention(), found.Healthy()
+	if len(shown) < len(found.Findings) {
+		var names []string
+		for _, f := range found.Findings {
+			if f.Result == "ok" {
+				names = append(names, f.Check)
+			}
+		}
+		result := cli.Tint(w, "ok", "ok  ")
+		_, printed := fmt.Fprintf(w, "%s  %s (--wide shows details)\n", result, strings.Join(names, ", "))
+		err = errors.Join(err, printed)
+	}
 	if attention == 0 {
 		_, printed := fmt.Fprintf(w, "%d checks healthy\n", healthy)
 		return errors.Join(err, printed)

@@ -89,7 +89,7 @@ func writeStats(w io.Writer, s oversight.Stats) error {
 	for _, e := range s.Errors {
 		wrong.Row(string(e.Phase), e.Provider, string(e.Class), e.Code, strconv.FormatInt(e.Count, 10))
 	}
-	queues := cli.NewTable(w, "QUEUE", "BACKLOG", "AGE", "IN/S", "OUT/S", "POLLERS")
+	queues := cli.NewTable(w, "QUEUE", "BACKLOG", "AGE", "IN PER S", "OUT PER S", "POLLERS")
 	for _, q := range s.Queues {
 		queues.Row(q.Queue, strconv.FormatInt(q.Backlog, 10), time.Duration(q.Age).Round(time.Second).String(),
 			fmt.Sprintf("%.1f", q.Added), fmt.Sprintf("%.1f", q.Dispatched), strconv.Itoa(q.WorkflowPollers+q.ActivityPollers))

@@ -14,12 +14,13 @@ import (
 )
 
 func checkCommand() *cobra.Command {
-	return cli.WithJSON(&cobra.Command{
+	var forCatalogue bool
+	command := cli.WithJSON(&cobra.Command{
 		Use:   "check [FILE | DIR]",
 		Short: "Check definitions, run their samples (exit 1 if one is wrong)",
 		Long: "Check one definition or those in a folder; without an argument, the built-in ones and\n" +
 			"those in HOLDFAST_PROVIDERS_DIR. A definition can extend one in its folder or a\n" +
-			"built-in one. Advice is printed too, but isn't an error.",
+			"built-in one. --catalogue adds advice on what the catalogue asks of its definitions.",
 		Example: "  holdfast provider check my-providers/acme.yaml\n" +
 			"  holdfast provider check my-providers --json | jq '.findings[]'",
 		Args: cobra.MaximumNArgs(1),
@@ -28,12 +29,14 @@ func checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return checkProviders(c, cfg, args)
+			return checkProviders(c, cfg, args, forCatalogue)
 		},
 	})
+	command.Flags().BoolVar(&forCatalogue, "catalogue", false, "also print advice for definitions that are meant for the catalogue")
+	return command
 }
 
-func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err error) {
+func checkProviders(c *cobra.Command, cfg config.Config, args []string, withAdvice bool) (err error) {
 	var checked lint.Checked
 	if len(args) == 0 {
 		checked, err = lint.CheckAll(cfg.Providers.Dir, secretsToCheck(cfg))
@@ -42,6 +45,9 @@ func checkProviders(c *cobra.Command, cfg config.Config, args []string) (err err
 	}
 	if err != nil {
 		return err
+	}
+	if !withAdvice {
+		checked.Findings = checked.Problems()
 	}
 	checked.Findings = append([]lint.Finding{}, checked.Findings...) // encode none as [] in JSON
 	err = cli.Print(c, checked, func(w io.Writer) error {

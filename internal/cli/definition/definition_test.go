@@ -37,6 +37,9 @@ func TestWriteADefinition(t *testing.T) {
 
 	out, err := run(t, "", "provider", "check", file)
 	require.NoError(t, err)
+	require.Equal(t, "ok: acme\n", out)
+	out, err = run(t, "", "provider", "check", file, "--catalogue")
+	require.NoError(t, err)
 	require.Regexp(t, "(?s)^advice: acme.yaml: .*\nok: acme\n$", out)
 	out, err = run(t, "", "provider", "check", file, "--json")
 	require.NoError(t, err)

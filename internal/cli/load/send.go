@@ -45,11 +45,11 @@ func SendCommand() *cobra.Command {
 			if len(args) > 1 {
 				o.eventType = args[1]
 			}
-			cfg, isDev, err := config.LoadBesideDev()
+			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
 				return err
 			}
-			return send(c, cfg, isDev, o)
+			return send(c, cfg, o)
 		},
 	}
 	command.Flags().StringVar(&o.url, "url", "", "the URL to send to (default: the ingress of the configuration)")
@@ -60,7 +60,7 @@ func SendCommand() *cobra.Command {
 	return command
 }
 
-func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error {
+func send(c *cobra.Command, cfg config.Config, o sendOptions) error {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func send(c *cobra.Command, cfg config.Config, isDev bool, o sendOptions) error 
 	if err != nil {
 		return cli.Unreachable(err, s.target.Scheme+"://"+s.target.Host, cli.NamedBy(c, "url", "HOLDFAST_INGRESS_ADDR"))
 	}
-	return answer.report(c, cfg, isDev)
+	return answer.report(c, cfg)
 }
 
 // sender makes, signs and sends an event.

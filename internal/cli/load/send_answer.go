@@ -82,13 +82,13 @@ func (a sentAnswer) workflowIDs() (ids []string) {
 }
 
 // report prints the response and where to look next.
-func (a sentAnswer) report(c *cobra.Command, cfg config.Config, isDev bool) error {
+func (a sentAnswer) report(c *cobra.Command, cfg config.Config) error {
 	var body any = json.RawMessage(a.body)
 	if !json.Valid(a.body) {
 		body = string(a.body)
 	}
 	err := cli.Print(c, map[string]any{"status": a.status, "took_ms": a.took.Milliseconds(), "answer": body},
-		func(w io.Writer) error { return a.write(w, cfg, isDev) })
+		func(w io.Writer) error { return a.write(w, cfg) })
 	if err == nil && !a.accepted() {
 		err = errors.New("the event was not accepted")
 	}
@@ -96,7 +96,7 @@ func (a sentAnswer) report(c *cobra.Command, cfg config.Config, isDev bool) erro
 }
 
 // write names the event by its workflow, which always works: a redelivery has an ID without a row.
-func (a sentAnswer) write(w io.Writer, cfg config.Config, isDev bool) error {
+func (a sentAnswer) write(w io.Writer, cfg config.Config) error {
 	_, err := fmt.Fprintf(w, "%d %s in %s\n", a.status, http.StatusText(a.status), a.took.Round(time.Millisecond))
 	if err == nil && len(a.body) > 0 {
 		_, err = fmt.Fprintln(w, cli.Printable(string(a.body)))
@@ -106,9 +106,8 @@ func (a sentAnswer) write(w io.Writer, cfg config.Config, isDev bool) error {
 	}
 	for _, id := range a.workflowIDs() {
 		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], quoted(cli.Printable(id)))
-		if isDev {
-			fmt.Fprintf(w, "Temporal Web  http://127.0.0.1:%d/namespaces/%s/workflows/%s\n",
-				cfg.Dev.TemporalUIPort, cfg.Temporal.Namespace, cli.Printable(id))
+		if web := cfg.Operator.TemporalWeb; len(web) > 0 {
+			fmt.Fprintf(w, "Temporal Web  %s/namespaces/%s/workflows/%s\n", web[0], url.PathEscape(cfg.Temporal.Namespace), url.PathEscape(id))
 		}
 	}
 	return nil

@@ -82,6 +82,21 @@ func (r *endpoint) receive(w http.ResponseWriter, request *http.Request) {
 	fmt.Fprintf(w, `{"ok":true,"events":[%s]}`, strings.Join(told, ","))
 }
 
+// The printed link leads to the Temporal Web of the installation, whatever its port and namespace.
+func TestSendNamesTheTemporalWebOfTheInstallation(t *testing.T) {
+	r := newEndpoint(t, secretOfTests)
+	t.Chdir(t.TempDir())
+	send := func() string {
+		out, err := run(t, "", "send", "stripe", "--url", r.URL, "--secret", secretOfTests)
+		require.NoError(t, err)
+		return out
+	}
+	require.NotContains(t, send(), "Temporal Web")
+	t.Setenv("HOLDFAST_OPERATOR_TEMPORAL_WEB", "http://127.0.0.1:9999,http://localhost:9999")
+	t.Setenv("TEMPORAL_NAMESPACE", "payments")
+	require.Regexp(t, `(?m)^Temporal Web  http://127\.0\.0\.1:9999/namespaces/payments/workflows/stripe:evt_\w+$`, send())
+}
+
 // A sample of every provider is authentic, whatever the scheme. The lint of definitions covers all samples.
 func TestSendEverything(t *testing.T) {
 	r := newEndpoint(t, secretOfTests)
