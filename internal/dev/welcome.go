@@ -1,7 +1,9 @@
 package dev
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +62,9 @@ func (s *devStack) welcome(out io.Writer, cfg config.Config, demo Demo, console,
 	if s.postgres != nil {
 		shown.Database = s.postgres.URL("holdfast")
 	}
-	if err := welcome.Execute(out, shown); err != nil {
-		fmt.Fprintln(os.Stderr, "holdfast:", err)
+	var screen bytes.Buffer // written at once, so that no line of the log gets in between
+	err := welcome.Execute(&screen, shown)
+	if _, failed := screen.WriteTo(out); err != nil || failed != nil {
+		fmt.Fprintln(os.Stderr, "holdfast:", errors.Join(err, failed))
 	}
 }
