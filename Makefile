@@ -102,7 +102,7 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy \
 	event event/fold event/operation event/oversight event/retention internal/archtest internal/buildinfo \
 	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/config/reference \
 	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
-	operator/api/deliveryapi operator/console/plot operator/importer operator/launch persistence/entities \
+	operator/api/deliveryapi operator/console/plot operator/importer operator/launch persistence/entities persistence/read \
 	providers/auth/denial providers/definition providers/jq providers/mapping providers/reading workflows/histories
 
 # A run of go test has the detector for all packages or for none, hence two. They don't run side by side: on two cores that saved a tenth

@@ -357,3 +357,70 @@ func (s *statementCount) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, _ 
 }
 
 func (*statementCount) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) {}
+
+// A receipt that this version can't read becomes a dead letter with its bytes, in whichever lane it is, and blocks nothing.
+func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	newer := []byte(`{"id":{"v":8},"headers":["a","b"]}`)
+	for name, unread := range map[string][]byte{
+		"a newer one": newer, "no JSON": []byte("\x00\xff"), "empty": {}, "of nobody": []byte(`{}`), "null": []byte(`null`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t)
+			first := d.spool(event.LaneBulk, 1)[0]
+			second := d.spool(event.LaneOverflow, 1)[0]
+			d.exec(`UPDATE inbox SET receipt = $1`, unread)
+			good := d.spool(event.LaneOverflow, 5)
+
+			page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{})
+			require.NoError(t, err)
+			require.Len(t, page, 7)
+			require.Equal(t, "this version cannot read the receipt in the inbox", page[0].LastError)
+			require.Equal(t, []string{first.ID, first.Provider, first.Key},
+				[]string{page[0].Receipt.ID, page[0].Receipt.Provider, page[0].Receipt.Key})
+
+			b := d.batch(newBatchRun(), nil)
+			require.Len(t, b, 1)
+			require.Equal(t, "malformed_receipt", event.CodeOf(b[0].Reason))
+			require.Equal(t, first.ID, b[0].Receipt.ID)
+			var seen []event.Waiting
+			n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
+			require.NoError(t, err)
+			require.Equal(t, 7, n)
+			require.Len(t, seen, len(good))
+			require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+
+			for _, r := range []event.Receipt{first, second} {
+				letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), r.ID)
+				require.NoError(t, err)
+				require.Equal(t, event.DeadLetterOpen, letter.State)
+				require.Equal(t, "malformed_receipt", letter.Failure.Code)
+				require.Equal(t, body, letter.Body)
+				require.Equal(t, r.WorkflowID(), letter.Run.WorkflowID)
+				require.Equal(t, unread, value[[]byte](d, `SELECT unread_receipt FROM dead_letters WHERE event_id = $1`, r.ID))
+				d.process(letter.Receipt, parsed()) // its replay
+			}
+			require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+		})
+	}
+}
+
+// Whether the first event of a key is processed in one step, in a batch, or in two steps: its fingerprint is on record.
+func TestEveryClaimKeepsTheFingerprint(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	direct, batched, stepwise := receipt(), receipt(), receipt()
+	for _, r := range []*event.Receipt{&direct, &batched, &stepwise} {
+		r.Fingerprint = "sha256:" + r.ID
+	}
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, direct, body, parsed(snapshot("1", `{}`)), runOf(direct))
+	require.NoError(t, err)
+	require.True(t, persisted.Processed)
+	d.bulk(batched)
+	d.batch(event.Run{WorkflowID: "batch/1", RunID: "1"}, nil)
+	d.process(stepwise, parsed())
+	for _, r := range []event.Receipt{direct, batched, stepwise} {
+		require.Equal(t, r.Fingerprint, value[string](d, `SELECT fingerprint FROM idempotency_keys WHERE event_id = $1::uuid`, r.ID))
+	}
+}

@@ -72,7 +72,7 @@ func TestABatchSendsNoBodyBack(t *testing.T) {
 func TestABatchOverwritesAnUnfinishedEventWithTheBodyOfTheInbox(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	r := d.stored([]byte(`{"n": 1}`))
+	r := d.shared().Stored([]byte(`{"n": 1}`))
 	d.exec(`UPDATE events SET status = 'persisted', outcome = NULL, processed_at = NULL`)
 	stored, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneBulk, r, []byte(`{"n":  2}`), false)
 	require.NoError(t, err)

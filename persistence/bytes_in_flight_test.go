@@ -11,6 +11,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/retention"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 // Whatever reads many events at once gets at most 16 MiB of their bodies from PostgreSQL: with 30 events of 1.5 MiB, and with large
@@ -51,7 +52,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 			return err
 		}},
 		{"reconcile", []int{15 * mib, 10 * mib, mib}, fillUnfinished, func(d *database) error {
-			_, err := d.DeadLetters.Unfinished(ctx, allRows(200))
+			_, err := d.DeadLetters.Unfinished(ctx, persistencetest.AllRows(200))
 			return err
 		}},
 		{"resend", []int{15 * mib, 10 * mib, mib}, fillResend, func(d *database) error {
@@ -71,7 +72,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 		}},
 		{"automatic replay", nil, fillReplay, func(d *database) error {
 			d.exec(`UPDATE dead_letters SET next_replay_at = now() - interval '1 hour', error_class = 'failed'`)
-			page, err := d.DeadLetters.ClaimDue(ctx, "owner", automatic, 20, 100)
+			page, err := d.DeadLetters.ClaimDue(ctx, "owner", persistencetest.Automatic, 20, 100)
 			require.Equal(d.t, 10, len(page.DeadLetters)) //nolint:testifylint // Len prints the bodies
 			return err
 		}},
@@ -159,7 +160,7 @@ func fillInbox(lane event.Lane) func(d *database, sizes []int) {
 func fillUnfinished(d *database, sizes []int) {
 	var ids []string
 	for range sizes {
-		ids = append(ids, d.stored(body).ID)
+		ids = append(ids, d.shared().Stored(body).ID)
 	}
 	d.sizeBodies("events", "id", ids, sizes)
 }
@@ -193,5 +194,5 @@ func fillReplay(d *database, sizes []int) {
 		ids = append(ids, r.ID)
 	}
 	d.sizeBodies("dead_letters", "event_id", ids, sizes)
-	d.createReplay("replay", operation.ReplayFilter{})
+	d.shared().CreateReplay("replay", operation.ReplayFilter{})
 }

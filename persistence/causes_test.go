@@ -20,14 +20,14 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 			d.Failure.Class, d.Failure.Code, d.Failure.Message = event.ClassFailed, "jq_failed", "jq_failed: evaluate "+rule
 		}
 	}
-	malformed := db.bury(3)
+	malformed := db.shared().Bury(3)
 	resolved, running, spent := malformed[0], malformed[1], malformed[2]
 	db.exec(`UPDATE dead_letters SET state = 'resolved', resolved_at = now(), resolved_run_id = '' WHERE event_id = $1`, resolved.ID)
 	db.exec(`UPDATE dead_letters SET state = 'replaying', replaying_since = now() WHERE event_id = $1`, running.ID)
 	db.exec(`UPDATE dead_letters SET state = 'exhausted' WHERE event_id = $1`, spent.ID)
-	db.bury(3, ofRule("entities[0].id"))
-	other := db.bury(1, ofRule("type"))[0]
-	db.bury(1, func(d *event.DeadLetter) { d.Receipt.Provider = "bolt" })
+	db.shared().Bury(3, ofRule("entities[0].id"))
+	other := db.shared().Bury(1, ofRule("type"))[0]
+	db.shared().Bury(1, func(d *event.DeadLetter) { d.Receipt.Provider = "bolt" })
 
 	causes, err := db.DeadLetters.Causes(t.Context(), "")
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestDeadLettersAreGroupedByCause(t *testing.T) {
 func TestAnEditKeepsTheCause(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r := db.bury(1, func(d *event.DeadLetter) {
+	r := db.shared().Bury(1, func(d *event.DeadLetter) {
 		d.Failure.Class, d.Failure.Code, d.Failure.Message = event.ClassFailed, "jq_null", "jq_null: evaluate key"
 	})[0]
 	edit := operation.Edit{DeadLetter: db.deadLetterOf(r).ID, EventID: receipt().ID, Body: body}

@@ -106,7 +106,7 @@ func TestRevisionsRiseThroughTheLivesOfAnEntity(t *testing.T) {
 func TestTheFeedReportsDeadLetters(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r, id := db.letter()
+	r, id := db.shared().Letter()
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada))
 	db.take(id)

@@ -13,6 +13,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
+	"holdfast/persistence/persistencetest"
 )
 
 // requireDecision asserts the error for an event with a decision.
@@ -100,7 +101,7 @@ func TestABatchLeavesAnEventWithADecision(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := open(t)
-			r, id := db.letter()
+			r, id := db.shared().Letter()
 			require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 			db.exec(keep)
 			other := db.bulk(receipt())
@@ -147,13 +148,13 @@ func TestADiscardedEventHasNoEffect(t *testing.T) {
 func TestAReplacedEventStaysReplaced(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r, id := db.letter()
+	r, id := db.shared().Letter()
 	edit, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 	require.NoError(t, err)
 	db.requireUntouchable(r, event.OutcomeReplaced, ada.Reason)
 	_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, parsed(), runOf(r))
 	require.ErrorContains(t, err, "its replacement is event "+edit.Receipt.ID)
-	require.NoError(t, db.UpsertEntitiesAfterPersist(edit.Receipt))
+	db.shared().ProcessAgain(edit.Receipt)
 	require.Equal(t, event.StatusProcessed, db.status(edit.Receipt.ID))
 }
 
@@ -161,8 +162,8 @@ func TestAReplacedEventStaysReplaced(t *testing.T) {
 func TestAReopenedEventIsProcessed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	r, id := db.letter()
-	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
+	r, id := db.shared().Letter()
+	persistencetest.RequireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterOpen)
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), id, ada))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada))
 	require.Equal(t, []oversight.AuditAction{"dead_letter.reopen", "dead_letter.discard"},
@@ -173,14 +174,14 @@ func TestAReopenedEventIsProcessed(t *testing.T) {
 	db.process(r, parsed(snapshot("1", `{"n":1}`)))
 	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(r).State)
 	db.requireStates(map[string]string{"1": `{"n":1}`})
-	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterResolved)
+	persistencetest.RequireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), id, ada), event.DeadLetterResolved)
 }
 
 // Of an event, its edit and the edit of that only one counts, in whatever order they are discarded and reopened.
 func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	_, first := db.letter()
+	_, first := db.shared().Letter()
 	edit := func(id int64) int64 {
 		d, err := db.DeadLetters.EditDeadLetter(t.Context(), operation.Edit{DeadLetter: id, EventID: receipt().ID, Body: body}, ada)
 		require.NoError(t, err)
@@ -188,15 +189,15 @@ func TestOfAnEventAndItsEditsOneCounts(t *testing.T) {
 		return d.ID
 	}
 	second := edit(first)
-	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
+	persistencetest.RequireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
 	third := edit(second)
-	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
+	persistencetest.RequireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), first, ada), event.DeadLetterDiscarded)
 
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), third, ada))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), third, ada), "its original is still replaced by it")
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), third, ada))
 	require.NoError(t, db.DeadLetters.ReopenDeadLetter(t.Context(), second, ada))
-	requireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), third, ada), event.DeadLetterDiscarded)
+	persistencetest.RequireState(t, db.DeadLetters.ReopenDeadLetter(t.Context(), third, ada), event.DeadLetterDiscarded)
 	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), second, ada))
 
 	var group errgroup.Group
@@ -213,7 +214,7 @@ func TestADiscardAndARunAtOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	for n := range 30 {
-		r, id := db.letter()
+		r, id := db.shared().Letter()
 		entity := fmt.Sprint("raced-", n)
 		var discard, process error
 		var group errgroup.Group
@@ -231,7 +232,7 @@ func TestADiscardAndARunAtOnce(t *testing.T) {
 			requireDecision(t, process, event.OutcomeDiscarded, ada.Reason)
 			require.Zero(t, links)
 		} else {
-			requireState(t, discard, event.DeadLetterResolved)
+			persistencetest.RequireState(t, discard, event.DeadLetterResolved)
 			require.NoError(t, process)
 			require.Equal(t, 1, links)
 		}

@@ -491,27 +491,12 @@ func TestNoDestinationBlocksAnother(t *testing.T) {
 	require.Equal(t, 1, value[int](db, `SELECT count(*) FROM delivery_queue WHERE lease IS NOT NULL AND destination_id = 5`))
 }
 
-// buryDelivery makes a dead letter of a failed delivery, and returns it.
-func (d *database) buryDelivery(destination int64) event.DeadLetter {
-	d.t.Helper()
-	id := d.queue(destination, 1)[0]
-	dead := became(d.lease(1, 1)[0], delivery.Final, "422")
-	dead.Dead = true
-	d.settle(dead)
-	page, err := d.DeadLetters.DeadLetters(d.t.Context(), event.DeadLetterQuery{EventID: id})
-	require.NoError(d.t, err)
-	require.Len(d.t, page, 1)
-	letter, err := d.DeadLetters.DeadLetter(d.t.Context(), page[0].ID)
-	require.NoError(d.t, err)
-	return letter
-}
-
 func TestADeadDeliveryIsNoDeadEvent(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	ctx := t.Context()
 	db.destination(1, delivery.Destination{})
-	letter := db.buryDelivery(1)
+	letter := db.shared().BuryDelivery(1)
 	require.Equal(t, event.StepDeliver, letter.Failure.Step)
 	require.Equal(t, "s1", letter.Subscription)
 	require.Equal(t, `{"id":1}`, string(letter.Body))
@@ -548,7 +533,7 @@ func TestUnsentDeliveriesArePendingAgain(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	db.destination(1, delivery.Destination{})
-	unsent, sent := db.buryDelivery(1), db.buryDelivery(1)
+	unsent, sent := db.shared().BuryDelivery(1), db.shared().BuryDelivery(1)
 	for _, letter := range []event.DeadLetter{unsent, sent} {
 		_, err := db.DeadLetters.ClaimForReplay(ctx, "one", letter.ID, ada)
 		require.NoError(t, err)
@@ -573,7 +558,7 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	db := open(t)
 	ctx := t.Context()
 	db.destination(1, delivery.Destination{})
-	letter := db.buryDelivery(1)
+	letter := db.shared().BuryDelivery(1)
 	db.queue(1, 1)
 	later := time.Now().Add(time.Hour)
 	n, err := db.Upkeep.PurgeBatch(ctx, retention.Events, later)

@@ -26,6 +26,7 @@
 // Every method is idempotent and may run again at any time, also in several processes at once. No method may depend on its
 // callers, nor on a workflow engine or HTTP requests.
 //
-// The tests of outbox and subscriptions are next to them, with the helpers of persistencetest. Those of the other packages are
-// here: all use the whole store from the outside, on a shared PostgreSQL.
+// The tests of deadletters, inbox, outbox, read and subscriptions are next to them, with the helpers of persistencetest. Those
+// of the other packages are here, as are those that check the plans and sizes of all statements. They use the whole store from
+// the outside, on a shared PostgreSQL.
 package persistence

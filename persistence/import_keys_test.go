@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,4 +74,20 @@ func TestARestoredEventClaimsItsCorrectedKeyIfItIsFree(t *testing.T) {
 		require.Equal(t, owner, m.ownerOf(key))
 		require.Equal(t, r.Key, value[string](m.database, `SELECT key FROM events WHERE id = $1::uuid`, r.ID))
 	}
+}
+
+// The key of an event with an open dead letter is imported: the dead letter keeps it, and its replay inserts a row.
+func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
+	t.Parallel()
+	m := newMover(open(t), 10)
+	r := receipt()
+	m.record(died(r, time.Now()))
+	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(m.key(r.Key, noon.Add(-time.Hour)))))
+
+	persisted, err := m.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), anotherRun(r))
+	require.NoError(t, err)
+	persisted.Entities = nil
+	require.Equal(t, event.Persisted{Processed: true}, persisted)
+	require.Equal(t, event.StatusProcessed, m.status(r.ID))
+	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(r).State)
 }

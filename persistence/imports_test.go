@@ -627,3 +627,25 @@ func TestAnImportedEntityIsKnownByItsNames(t *testing.T) {
 	m.mustProcess(r, p)
 	require.JSONEq(t, `{"status":"active","paid":true}`, m.stateOf(thing("CU1")))
 }
+
+// An imported dead letter may belong to a system that still runs, and no subscription is active yet. It waits until an operator
+// reruns it, and is replayed like any other from then on.
+func TestAnImportedDeadLetterWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	m := newMover(db, 10)
+	letter := m.letter("open", noon.Add(-time.Hour), []byte("unreadable"), false)
+	m.bring(letter)
+	require.Empty(t, db.shared().Due())
+	require.Zero(t, value[int](db, `SELECT count(*) FROM dead_letters WHERE next_replay_at IS NOT NULL`))
+
+	d := db.deadLetterOf(letter.Receipt)
+	db.take(d.ID)
+	failed := deadLetter(d.Receipt)
+	failed.Failure.Class, failed.Failure.At = event.ClassFailed, time.Now()
+	failed.Run = anotherRun(d.Receipt)
+	db.record(failed)
+	require.Empty(t, db.shared().Due())
+	db.shared().ReplayLater(3 * time.Hour)
+	require.Equal(t, []int64{d.ID}, db.shared().Due())
+}

@@ -3,12 +3,10 @@ package persistence_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -64,8 +62,15 @@ func (d *database) CheckpointEvery(n int64) {
 }
 
 var (
-	ada, admin = persistencetest.Ada, persistencetest.Admin
-	connect    = persistencetest.Connect
+	ada, admin        = persistencetest.Ada, persistencetest.Admin
+	body, noon        = persistencetest.Body, persistencetest.Noon
+	connect           = persistencetest.Connect
+	receipt, sameKey  = persistencetest.Receipt, persistencetest.SameKey
+	runOf, anotherRun = persistencetest.RunOf, persistencetest.AnotherRun
+	parsed, thing     = persistencetest.Parsed, persistencetest.Thing
+	snapshot, patch   = persistencetest.Snapshot, persistencetest.Patch
+	deadLetter, died  = persistencetest.DeadLetter, persistencetest.Died
+	all               = persistencetest.SettleAll
 )
 
 func value[T any](d *database, query string, args ...any) (v T) {
@@ -101,55 +106,44 @@ func (d *database) audited() []string {
 
 // UpsertEntities calls the store's, for tests without changes that arrive too late.
 func (d *database) UpsertEntities(ctx context.Context, r event.Receipt, p event.Parsed, run event.Run) error {
-	_, err := d.Writer.Write(ctx, event.EntitiesOnly, r, nil, p, run)
-	return err
+	return d.shared().UpsertEntities(ctx, r, p, run)
 }
 
 // process runs the persist and upsert steps of an event.
 func (d *database) process(r event.Receipt, p event.Parsed) {
 	d.t.Helper()
-	persisted, err := d.Writer.Write(d.t.Context(), event.RowOnly, r, body, p, runOf(r))
-	require.NoError(d.t, err)
-	require.False(d.t, persisted.Duplicate)
-	require.NoError(d.t, d.UpsertEntities(d.t.Context(), r, p, runOf(r)))
+	d.shared().Process(r, p)
 }
 
-var (
-	body = []byte(`{"id": "evt_1",  "data": {"n": 1.10}}`)
-	noon = time.Date(2025, 11, 21, 12, 0, 0, 0, time.UTC)
-)
-
-// receipt returns a new event with its own key.
-func receipt() event.Receipt {
-	id := uuid.Must(uuid.NewV7()).String()
-	return event.Receipt{
-		ID: id, Provider: "acme", Key: "evt_" + rand.Text(), KeyFrom: event.KeyFromEvent, Type: "thing.changed",
-		ReceivedAt: noon, Headers: map[string]string{"user-agent": "test"}, RequestID: "req_1",
-	}
+func (d *database) record(letter event.DeadLetter) {
+	d.t.Helper()
+	d.shared().Record(letter)
 }
 
-func parsed(changes ...event.Change) event.Parsed {
-	return event.Parsed{Type: "thing.changed", OccurredAt: noon, Outcome: event.OutcomeProcessed, Changes: changes}
+func (d *database) deadLetterOf(r event.Receipt) event.DeadLetter {
+	d.t.Helper()
+	return d.shared().DeadLetterOf(r)
 }
 
-func snapshot(id, state string) event.Change {
-	return event.Change{Kind: "thing", ExternalID: id, Op: event.OpSnapshot, State: json.RawMessage(state)}
+// take claims a dead letter for a replay.
+func (d *database) take(id int64) {
+	d.t.Helper()
+	require.NoError(d.t, d.shared().Claim(id))
 }
 
-func patch(id, state string) event.Change {
-	return event.Change{Kind: "thing", ExternalID: id, Op: event.OpPatch, State: json.RawMessage(state)}
+func (d *database) spool(lane event.Lane, n int) []event.Receipt {
+	d.t.Helper()
+	return d.shared().Spool(lane, n)
 }
 
-func thing(id string) event.EntityRef {
-	return event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: id}
+func (d *database) copied(delay time.Duration) event.Receipt {
+	d.t.Helper()
+	return d.shared().Copied(delay)
 }
 
-func runOf(r event.Receipt) event.Run {
-	return event.Run{WorkflowID: r.WorkflowID(), RunID: uuid.NewSHA1(uuid.Nil, []byte(r.ID)).String()}
-}
-
-func anotherRun(r event.Receipt) event.Run {
-	return event.Run{WorkflowID: r.WorkflowID(), RunID: uuid.NewString()}
+func (d *database) conflicts() []event.Conflict {
+	d.t.Helper()
+	return d.shared().Conflicts()
 }
 
 func pointer[T any](v T) *T { return &v }

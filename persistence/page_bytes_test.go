@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/operation"
+	"holdfast/persistence/persistencetest"
 )
 
 // withBody gives a stored row a body of n MiB.
@@ -44,9 +45,9 @@ func TestUnfinishedEventsAreReadByBytes(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	for _, n := range []int{7, 8, 6, 20, 1} {
-		d.withBody("events", "id", d.stored(body).ID, n)
+		d.withBody("events", "id", d.shared().Stored(body).ID, n)
 	}
-	page := allRows(200)
+	page := persistencetest.AllRows(200)
 	for _, rows := range []int{2, 1, 1, 1, 0} {
 		found, err := d.DeadLetters.Unfinished(t.Context(), page)
 		require.NoError(t, err)

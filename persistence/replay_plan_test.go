@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event/operation"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 // A replay finds its next rows, and the schedule its due ones, without reading those in other states.
@@ -21,12 +22,12 @@ func TestReplaysUseTheirIndex(t *testing.T) {
 	db.exec(`SET enable_sort = off`)
 	db.exec(`SET enable_bitmapscan = off`)
 	db.exec(`SET enable_seqscan = off`) // replays has few rows
-	db.createReplay("one", operation.ReplayFilter{Provider: "p7"})
+	db.shared().CreateReplay("one", operation.ReplayFilter{Provider: "p7"})
 	_, err := db.Replays.ClaimPage(t.Context(), "one", 5, 100)
 	require.NoError(t, err)
-	_, _, err = db.DeadLetters.PlanAutomaticReplay(t.Context(), automatic)
+	_, _, err = db.DeadLetters.PlanAutomaticReplay(t.Context(), persistencetest.Automatic)
 	require.NoError(t, err)
-	_, err = db.DeadLetters.ClaimDue(t.Context(), "owner", automatic, 5, 100)
+	_, err = db.DeadLetters.ClaimDue(t.Context(), "owner", persistencetest.Automatic, 5, 100)
 	require.NoError(t, err)
 	_, err = db.DeadLetters.Unstarted(t.Context(), "one", 5)
 	require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/retention"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 	"holdfast/persistence/postgres"
 )
 
@@ -154,10 +155,10 @@ func (d *database) steps() []step {
 		{"cancel deliveries", mostRowsOfSweep, func() error { return second(d.Outbox.CancelDeleted(ctx)) }},
 		{"change feed", mostRows, func() error { return second(d.Changes.Changes(ctx, feed.Cursor{}, 100)) }},
 		{"change feed from a time on", mostRowsOfSweep, func() error { return second(d.Changes.Since(ctx, time.Now().Add(-time.Hour))) }},
-		{"plan replays", mostRowsOfSweep, func() error { return third(d.DeadLetters.PlanAutomaticReplay(ctx, automatic)) }},
-		{"claim replays", mostRowsOfSweep, func() error { return second(d.DeadLetters.ClaimDue(ctx, "owner", automatic, 20, 1000)) }},
+		{"plan replays", mostRowsOfSweep, func() error { return third(d.DeadLetters.PlanAutomaticReplay(ctx, persistencetest.Automatic)) }},
+		{"claim replays", mostRowsOfSweep, func() error { return second(d.DeadLetters.ClaimDue(ctx, "owner", persistencetest.Automatic, 20, 1000)) }},
 		{"replay", mostRowsOfSweep, func() error {
-			d.createReplay("one", operation.ReplayFilter{Provider: "p7"})
+			d.shared().CreateReplay("one", operation.ReplayFilter{Provider: "p7"})
 			return second(d.Replays.ClaimPage(ctx, "one", 20, 1000))
 		}},
 		{"start replays", mostRowsOfSweep, func() error { return d.DeadLetters.MarkStarted(ctx, "one", map[int64]string{100: "run"}) }},

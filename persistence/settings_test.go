@@ -193,3 +193,15 @@ func TestACanceledWaitIsSeenWithoutWarnings(t *testing.T) {
 		require.Eventually(t, func() bool { return d.waiting() == 0 }, time.Minute, time.Millisecond)
 	}
 }
+
+// Whether the database can commit is found out without creating anything.
+func TestACommitIsTried(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for range 3 {
+		require.NoError(t, d.TryCommit(t.Context()))
+	}
+	require.Equal(t, 1, value[int](d, `SELECT count(*) FROM commit_checks`))
+	turn(t, d.url, "default_transaction_read_only", "on", true)
+	require.Error(t, openAt(t, d.url).TryCommit(t.Context()))
+}

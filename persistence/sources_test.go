@@ -54,8 +54,8 @@ func TestASourceIsListedAndReplayedAlone(t *testing.T) {
 	plan, err := db.Replays.Plan(t.Context(), filter)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, plan.Count)
-	require.EqualValues(t, 2, db.createReplay("one", filter).Total)
-	require.Equal(t, []int64{letters[0].ID, letters[3].ID}, db.takeAll("one", 10))
+	require.EqualValues(t, 2, db.shared().CreateReplay("one", filter).Total)
+	require.Equal(t, []int64{letters[0].ID, letters[3].ID}, db.shared().ClaimAll("one", 10))
 
 	edited, err := db.DeadLetters.EditDeadLetter(t.Context(),
 		operation.Edit{DeadLetter: letters[1].ID, EventID: receipt().ID, Body: []byte(`{}`)}, oversight.Actor{Name: "ada"})

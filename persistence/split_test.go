@@ -202,7 +202,7 @@ func TestPartsWaitInTheirLanes(t *testing.T) {
 	copied.Copied = true
 	parts = partsOf(copied, copied.Key, "other")
 	d.split(copied, parts...)
-	require.Equal(t, 2, d.copies(), "the whole event's copy is gone")
+	require.Equal(t, 2, d.shared().Copies(), "the whole event's copy is gone")
 	run := d.drainInto(event.LaneCopy)
 	require.Len(t, run, 2)
 }

@@ -130,7 +130,7 @@ func TestAStepThatFindsItsWorkDoneWaitsForTheStandby(t *testing.T) {
 func TestADecisionIsOnTheStandby(t *testing.T) {
 	t.Parallel()
 	d := openReplicated(t)
-	r, id := d.letter()
+	r, id := d.shared().Letter()
 	require.NoError(t, d.standby.Stop())
 	d.isVisible(func(ctx context.Context) error { return d.DeadLetters.DiscardDeadLetter(ctx, id, ada) })
 	for _, step := range []func() error{

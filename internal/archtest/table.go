@@ -223,7 +223,7 @@ var Table = []Rule{
 		Libraries: list("github.com/google/uuid"),
 		Never:     neverStore},
 	{Package: "persistence/persistencetest", Why: "the tests of all stores have the same database, and no product code has it",
-		Ours:      list("delivery event event/oversight internal/devstack/stacktest migrations persistence"),
+		Ours:      list("delivery event event/operation event/oversight internal/devstack/stacktest migrations persistence"),
 		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5 github.com/stretchr/testify")},
 	{Package: "persistence/postgres/session", Why: "migrations and stores rely on the same settings of a session"},
 	{Package: "persistence/postgres", Why: "connections and error classes don't depend on tables",

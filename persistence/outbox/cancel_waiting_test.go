@@ -36,7 +36,7 @@ func TestPendingDeliveriesAreCanceledTogether(t *testing.T) {
 	require.EqualValues(t, 1, count(delivery.Query{EventID: before[2]}))
 	require.EqualValues(t, 0, count(delivery.Query{DestinationID: crm, Since: until}))
 
-	by := oversight.Actor{Name: "persistencetest.Ada", Role: "operator", Reason: "INC-42"}
+	by := oversight.Actor{Name: "ada", Role: "operator", Reason: "INC-42"}
 	canceled, err := d.Outbox.CancelWaiting(t.Context(), all, 3, by)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, canceled, "no more than were counted")

@@ -1,4 +1,4 @@
-package persistence_test
+package inbox_test
 
 import (
 	"context"
@@ -8,26 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/persistence/persistencetest"
 )
-
-// copied returns an event with a copy in the inbox, to be looked at after delay.
-func (d *database) copied(delay time.Duration) event.Receipt {
-	d.t.Helper()
-	r := receipt()
-	r.Copied = true
-	require.NoError(d.t, d.Inbox.NewInboxWriter().Copy(d.t.Context(), r, body, delay))
-	return r
-}
-
-func (d *database) copies() int {
-	return value[int](d, `SELECT count(*) FROM inbox WHERE lane = 'copy'`)
-}
 
 // The transaction that stores an event, or its dead letter, removes its copy. Copies of other events stay.
 func TestACopyGoesWhenItsEventIsStored(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	db.copied(time.Hour)
+	db := persistencetest.Open(t)
+	db.Copied(time.Hour)
 	for name, keep := range map[string]func(event.Receipt) error{
 		"process": func(r event.Receipt) error {
 			_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), runOf(r))
@@ -39,10 +27,10 @@ func TestACopyGoesWhenItsEventIsStored(t *testing.T) {
 		},
 		"record dead letter": func(r event.Receipt) error { return db.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(r)) },
 	} {
-		r := db.copied(time.Hour)
-		require.Equal(t, 2, db.copies())
+		r := db.Copied(time.Hour)
+		require.Equal(t, 2, db.Copies())
 		require.NoError(t, keep(r), name)
-		require.Equal(t, 1, db.copies(), name)
+		require.Equal(t, 1, db.Copies(), name)
 		require.NoError(t, db.Inbox.NewInboxWriter().Copy(t.Context(), r, body, 0), name)
 	}
 }
@@ -50,42 +38,42 @@ func TestACopyGoesWhenItsEventIsStored(t *testing.T) {
 // An event that was stored before its copy arrives gets none.
 func TestAStoredEventGetsNoCopy(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r := receipt()
-	db.process(r, parsed())
+	db.Process(r, parsed())
 	require.NoError(t, db.Inbox.NewInboxWriter().Copy(t.Context(), r, body, 0))
-	require.Zero(t, db.copies())
+	require.Zero(t, db.Copies())
 }
 
 // Neither does one that is a dead letter.
 func TestADeadLetterGetsNoCopy(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	r, _ := db.letter()
+	db := persistencetest.Open(t)
+	r, _ := db.Letter()
 	require.NoError(t, db.Inbox.NewInboxWriter().Copy(t.Context(), r, body, 0))
-	require.Zero(t, db.copies())
+	require.Zero(t, db.Copies())
 }
 
 // A duplicate leaves no copy behind.
 func TestTheCopyOfADuplicateIsRemoved(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	first := receipt()
-	db.process(first, parsed())
+	db.Process(first, parsed())
 	second := receipt()
 	second.Key, second.Copied = first.Key, true
 	require.NoError(t, db.Inbox.NewInboxWriter().Copy(t.Context(), second, body, time.Hour))
-	require.Equal(t, 1, db.copies())
+	require.Equal(t, 1, db.Copies())
 	_, err := db.Writer.Write(t.Context(), event.WholeEvent, second, body, parsed(), anotherRun(second))
 	require.NoError(t, err)
-	require.Zero(t, db.copies())
+	require.Zero(t, db.Copies())
 }
 
 // Only a drain of copies sees them, and storing an event doesn't wait for one that has locked its copy.
 func TestADrainOfCopiesBlocksNoOtherEvents(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	r := db.copied(0)
+	db := persistencetest.Open(t)
+	r := db.Copied(0)
 	seen, err := db.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 10, nil)
 	require.NoError(t, err)
 	require.Zero(t, seen)
@@ -94,10 +82,10 @@ func TestADrainOfCopiesBlocksNoOtherEvents(t *testing.T) {
 			require.Len(t, rows, 1)
 			require.Equal(t, event.LaneCopy, rows[0].Lane)
 			require.Equal(t, body, rows[0].Body)
-			db.process(r, parsed())
+			db.Process(r, parsed())
 			return []event.StartOutcome{{Started: true}}
 		})
 	require.NoError(t, err)
 	require.Equal(t, 1, seen)
-	require.Zero(t, db.copies())
+	require.Zero(t, db.Copies())
 }

@@ -1,4 +1,4 @@
-package persistence_test
+package inbox_test
 
 import (
 	"context"
@@ -15,12 +15,13 @@ import (
 
 	"holdfast/event"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 // A spooled event is stored to the byte: a receipt and a body that no json column would accept.
 func TestSpoolKeepsEveryByte(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	r := receipt()
 	r.Headers = map[string]string{"x-odd": "a\x00b"}
 	r.Root = json.RawMessage(`{"lone":"\ud800","nul":"\u0000"}`)
@@ -28,9 +29,9 @@ func TestSpoolKeepsEveryByte(t *testing.T) {
 	stored, err := d.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, r, raw, true)
 	require.NoError(t, err)
 	require.True(t, stored)
-	require.Equal(t, raw, value[[]byte](d, `SELECT raw_body FROM inbox WHERE reject AND lane = 'overflow'`))
+	require.Equal(t, raw, persistencetest.Value[[]byte](d, `SELECT raw_body FROM inbox WHERE reject AND lane = 'overflow'`))
 	var got event.Receipt
-	require.NoError(t, json.Unmarshal(value[[]byte](d, `SELECT receipt FROM inbox WHERE workflow_id = $1`, r.WorkflowID()), &got))
+	require.NoError(t, json.Unmarshal(persistencetest.Value[[]byte](d, `SELECT receipt FROM inbox WHERE workflow_id = $1`, r.WorkflowID()), &got))
 	require.Equal(t, r, got)
 }
 
@@ -38,7 +39,7 @@ func TestSpoolKeepsEveryByte(t *testing.T) {
 // duplicates.
 func TestSpoolStoresAKeyOnce(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	writers := []*persistence.InboxWriter{d.Inbox.NewInboxWriter(), d.Inbox.NewInboxWriter()}
 	const keys, copies = 40, 8
 	var all sync.WaitGroup
@@ -63,13 +64,13 @@ func TestSpoolStoresAKeyOnce(t *testing.T) {
 	for k := range keys {
 		require.EqualValues(t, 1, stored[k].Load())
 	}
-	require.EqualValues(t, keys, value[int64](d, `SELECT count(*) FROM inbox`))
+	require.EqualValues(t, keys, persistencetest.Value[int64](d, `SELECT count(*) FROM inbox`))
 }
 
 // A row that the table would refuse is refused alone, before it can fail a group.
 func TestSpoolRefusesUnstorableEvents(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	w := d.Inbox.NewInboxWriter()
 	_, err := w.Spool(t.Context(), "slow", receipt(), body, false)
 	require.Equal(t, "unknown_lane", event.CodeOf(err))
@@ -107,9 +108,9 @@ func TestSpoolTellsEveryCallerOfAnOutage(t *testing.T) {
 // A caller that stops waiting gets a response at once, although the database doesn't answer.
 func TestSpoolLetsACallerGo(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	d.exec("BEGIN")
-	d.exec("LOCK TABLE inbox IN EXCLUSIVE MODE")
+	d := persistencetest.Open(t)
+	d.Exec("BEGIN")
+	d.Exec("LOCK TABLE inbox IN EXCLUSIVE MODE")
 	w := d.Inbox.NewInboxWriter()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 5)
@@ -123,7 +124,7 @@ func TestSpoolLetsACallerGo(t *testing.T) {
 	for range cap(done) {
 		require.ErrorIs(t, <-done, context.Canceled)
 	}
-	d.exec("ROLLBACK")
+	d.Exec("ROLLBACK")
 	stored, err := w.Spool(t.Context(), event.LaneOverflow, receipt(), body, false)
 	require.NoError(t, err)
 	require.True(t, stored)
@@ -131,7 +132,7 @@ func TestSpoolLetsACallerGo(t *testing.T) {
 
 // BenchmarkSpool measures the maximum rate of acknowledgements without Temporal: 32 callers, 600 bytes each.
 func BenchmarkSpool(b *testing.B) {
-	d := open(b)
+	d := persistencetest.Open(b)
 	w := d.Inbox.NewInboxWriter()
 	raw := slices.Repeat([]byte("x"), 600)
 	b.ReportAllocs()

@@ -1,4 +1,4 @@
-package persistence_test
+package deadletters_test
 
 import (
 	"strings"
@@ -11,42 +11,16 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/persistence/persistencetest"
 )
-
-// deadLetter returns a dead letter of the event's own run, which failed at noon.
-func deadLetter(r event.Receipt) event.DeadLetter {
-	return event.DeadLetter{Receipt: r, Body: body, Run: runOf(r), Failure: event.Failure{
-		Step: event.StepParse, Class: event.ClassRejected, Code: "malformed_json", Message: "not JSON",
-		Attempts: 3, At: noon,
-	}}
-}
-
-// died returns a dead letter of another run, which failed at the given time.
-func died(r event.Receipt, at time.Time) event.DeadLetter {
-	d := deadLetter(r)
-	d.Run, d.Failure.At = anotherRun(r), at
-	return d
-}
-
-func (d *database) deadLetterOf(r event.Receipt) event.DeadLetter {
-	d.t.Helper()
-	letter, err := d.DeadLetters.DeadLetterOfEvent(d.t.Context(), r.ID)
-	require.NoError(d.t, err)
-	return letter
-}
-
-func (d *database) record(letter event.DeadLetter) {
-	d.t.Helper()
-	require.NoError(d.t, d.DeadLetters.RecordDeadLetter(d.t.Context(), letter))
-}
 
 func TestADeadLetterHoldsAllThatAReplayNeeds(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r := receipt()
-	db.record(deadLetter(r)) // it failed before it had a row
+	db.Record(deadLetter(r)) // it failed before it had a row
 
-	got := db.deadLetterOf(r)
+	got := db.DeadLetterOf(r)
 	require.Equal(t, r, got.Receipt)
 	require.Equal(t, body, got.Body)
 	require.Equal(t, event.DeadLetterOpen, got.State)
@@ -60,26 +34,26 @@ func TestADeadLetterHoldsAllThatAReplayNeeds(t *testing.T) {
 
 func TestTheLifeOfADeadLetter(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r, p := receipt(), parsed()
 	_, err := db.Writer.Write(t.Context(), event.RowOnly, r, body, p, runOf(r))
 	require.NoError(t, err)
 
-	db.record(deadLetter(r))
-	db.record(deadLetter(r)) // the activity is retried: the same run does not count twice
-	require.Equal(t, 1, db.deadLetterOf(r).Failures)
-	require.Equal(t, event.StatusDead, db.status(r.ID))
+	db.Record(deadLetter(r))
+	db.Record(deadLetter(r)) // the activity is retried: the same run does not count twice
+	require.Equal(t, 1, db.DeadLetterOf(r).Failures)
+	require.Equal(t, event.StatusDead, db.Status(r.ID))
 
-	id := db.deadLetterOf(r).ID
-	db.take(id)
-	require.Equal(t, event.DeadLetterReplaying, db.deadLetterOf(r).State)
+	id := db.DeadLetterOf(r).ID
+	require.NoError(t, db.Claim(id))
+	require.Equal(t, event.DeadLetterReplaying, db.DeadLetterOf(r).State)
 
 	_, err = db.Writer.Write(t.Context(), event.RowOnly, r, body, p, anotherRun(r))
 	require.NoError(t, err)
-	require.Equal(t, event.StatusDead, db.status(r.ID), "an event is dead as long as its dead letter is open")
+	require.Equal(t, event.StatusDead, db.Status(r.ID), "an event is dead as long as its dead letter is open")
 
-	db.record(died(r, noon.Add(time.Hour))) // the replay fails
-	again := db.deadLetterOf(r)
+	db.Record(died(r, noon.Add(time.Hour))) // the replay fails
+	again := db.DeadLetterOf(r)
 	require.Equal(t, id, again.ID, "one open row an event")
 	require.Equal(t, event.DeadLetterOpen, again.State)
 	require.Equal(t, 2, again.Failures)
@@ -88,50 +62,50 @@ func TestTheLifeOfADeadLetter(t *testing.T) {
 
 	rescue := anotherRun(r)
 	require.NoError(t, db.UpsertEntities(t.Context(), r, p, rescue))
-	resolved := db.deadLetterOf(r)
+	resolved := db.DeadLetterOf(r)
 	require.Equal(t, event.DeadLetterResolved, resolved.State)
 	require.Equal(t, rescue.RunID, resolved.ResolvedRun)
 	require.NotNil(t, resolved.ResolvedAt)
-	require.Equal(t, event.StatusProcessed, db.status(r.ID))
+	require.Equal(t, event.StatusProcessed, db.Status(r.ID))
 }
 
 func TestALateAttemptDoesNotResurrectADeadLetter(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r := receipt()
-	db.process(r, parsed())
+	db.Process(r, parsed())
 
 	t.Run("of a run that gave up before the event was processed", func(t *testing.T) {
-		db.record(died(r, time.Now().Add(-time.Minute)))
-		require.Equal(t, 0, value[int](db, `SELECT count(*) FROM dead_letters`))
-		require.Equal(t, event.StatusProcessed, db.status(r.ID))
+		db.Record(died(r, time.Now().Add(-time.Minute)))
+		require.Equal(t, 0, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters`))
+		require.Equal(t, event.StatusProcessed, db.Status(r.ID))
 	})
 	t.Run("but a later run that fails is recorded", func(t *testing.T) {
 		late := died(r, time.Now().Add(time.Minute))
-		db.record(late)
-		require.Equal(t, event.StatusDead, db.status(r.ID))
+		db.Record(late)
+		require.Equal(t, event.StatusDead, db.Status(r.ID))
 		require.NoError(t, db.UpsertEntities(t.Context(), r, parsed(), anotherRun(r)))
-		db.record(late) // its own retry, after the rescue
-		require.Equal(t, event.StatusProcessed, db.status(r.ID))
-		require.Equal(t, 0, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
+		db.Record(late) // its own retry, after the rescue
+		require.Equal(t, event.StatusProcessed, db.Status(r.ID))
+		require.Equal(t, 0, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
 	})
 }
 
 func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	first, second := receipt(), receipt()
 	second.Key = first.Key
-	db.record(deadLetter(second))
-	db.exec(`DELETE FROM idempotency_keys`) // the previous release gave a dead letter no key
-	db.process(first, parsed())
+	db.Record(deadLetter(second))
+	db.Exec(`DELETE FROM idempotency_keys`) // the previous release gave a dead letter no key
+	db.Process(first, parsed())
 
 	run := anotherRun(second)
 	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, second, body, parsed(), run)
 	require.NoError(t, err)
 	require.True(t, persisted.Duplicate)
-	require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(second).State)
-	require.Equal(t, run.RunID, db.deadLetterOf(second).ResolvedRun)
+	require.Equal(t, event.DeadLetterResolved, db.DeadLetterOf(second).State)
+	require.Equal(t, run.RunID, db.DeadLetterOf(second).ResolvedRun)
 }
 
 // The owner of a key is stored and unfinished, then dead, and its redelivery has its own ID: the result says that the owner needs
@@ -139,12 +113,12 @@ func TestADeadLetterOfADuplicateIsResolved(t *testing.T) {
 // other can be open then.
 func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	for name, end := range map[string]func(event.Receipt){
-		"processed": func(r event.Receipt) { db.process(r, parsed()) },
+		"processed": func(r event.Receipt) { db.Process(r, parsed()) },
 		"discarded": func(r event.Receipt) {
 			by := oversight.Actor{Name: "ada", Reason: "test"}
-			require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, by))
+			require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.DeadLetterOf(r).ID, by))
 		},
 	} {
 		owner, again := receipt(), receipt()
@@ -160,7 +134,7 @@ func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, waitsFor(event.Run{WorkflowID: "batch/1", RunID: uuid.NewString()}), "its run may be open")
 		require.True(t, waits(), "its run is gone")
-		db.record(deadLetter(owner))
+		db.Record(deadLetter(owner))
 		require.True(t, waits(), name)
 		end(owner)
 		require.False(t, waits(), name)
@@ -169,7 +143,7 @@ func TestADuplicateKnowsThatItsOwnerWaits(t *testing.T) {
 
 func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	for range 20 {
 		r := receipt()
 		p := parsed()
@@ -181,30 +155,21 @@ func TestFailureAndRescueAtOnceAgreeInTheEnd(t *testing.T) {
 			return err
 		})
 		require.NoError(t, group.Wait())
-		require.Equal(t, event.StatusProcessed, db.status(r.ID))
+		require.Equal(t, event.StatusProcessed, db.Status(r.ID))
 	}
-	require.Equal(t, 0, value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
-}
-
-// UpsertEntitiesAfterPersist processes an event with its own run.
-func (d *database) UpsertEntitiesAfterPersist(r event.Receipt) error {
-	run := anotherRun(r)
-	if _, err := d.Writer.Write(d.t.Context(), event.RowOnly, r, body, parsed(), run); err != nil {
-		return err
-	}
-	return d.UpsertEntities(d.t.Context(), r, parsed(), run)
+	require.Equal(t, 0, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
 }
 
 func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	var all []event.Receipt
 	for i := range 5 {
 		r := receipt()
 		if i == 2 {
 			r.Provider = "other"
 		}
-		db.record(died(r, noon.Add(time.Duration(i/2)*time.Hour))) // pairs fail at the same time
+		db.Record(died(r, noon.Add(time.Duration(i/2)*time.Hour))) // pairs fail at the same time
 		all = append(all, r)
 	}
 	list := func(q event.DeadLetterQuery) (ids []string, last *event.DeadLetterCursor) {
@@ -213,7 +178,7 @@ func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 		for _, d := range page {
 			require.Nil(t, d.Body)
 			ids = append(ids, d.Receipt.ID)
-			last = pointer(d.Cursor())
+			last = new(d.Cursor())
 		}
 		return ids, last
 	}
@@ -247,9 +212,9 @@ func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 
 func TestALongMessageIsCut(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	d := deadLetter(receipt())
 	d.Failure.Message = strings.Repeat("ü", 10_000)
-	db.record(d)
-	require.Len(t, db.deadLetterOf(d.Receipt).Failure.Message, 4096)
+	db.Record(d)
+	require.Len(t, db.DeadLetterOf(d.Receipt).Failure.Message, 4096)
 }

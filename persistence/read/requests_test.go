@@ -1,4 +1,4 @@
-package persistence_test
+package read_test
 
 import (
 	"testing"
@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/persistence/persistencetest"
 )
 
 // The ID of a request leads to its events, wherever they are now, whether the ingress or the sender chose it.
 func TestARequestLeadsToItsEvents(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	for _, request := range []string{uuid.Must(uuid.NewV7()).String(), "chosen-by-the-sender"} {
 		requestLeadsToItsEvents(t, db, request)
 	}
@@ -22,7 +23,7 @@ func TestARequestLeadsToItsEvents(t *testing.T) {
 	}
 }
 
-func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
+func requestLeadsToItsEvents(t *testing.T, db *persistencetest.Database, request string) {
 	t.Helper()
 	of := func(id string) event.Receipt {
 		r := receipt()
@@ -30,9 +31,9 @@ func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
 		return r
 	}
 	stored, dead, waiting, other := of(request), of(request), of(request), of(uuid.Must(uuid.NewV7()).String())
-	db.process(stored, parsed())
-	db.process(other, parsed())
-	db.record(deadLetter(dead))
+	db.Process(stored, parsed())
+	db.Process(other, parsed())
+	db.Record(deadLetter(dead))
 	spooled, err := db.Inbox.NewInboxWriter().Spool(t.Context(), event.LaneOverflow, waiting, body, false)
 	require.NoError(t, err)
 	require.True(t, spooled)
@@ -48,10 +49,10 @@ func requestLeadsToItsEvents(t *testing.T, db *database, request string) {
 // Lists show the end of an ID, which is enough to find its event, also one that couldn't be parsed.
 func TestTheEndOfAnIDLeadsToItsEvent(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	stored, dead := receipt(), receipt()
-	db.process(stored, parsed())
-	db.record(deadLetter(dead))
+	db.Process(stored, parsed())
+	db.Record(deadLetter(dead))
 	for _, id := range []string{stored.ID, dead.ID} {
 		found, err := db.Read.EventsEndingWith(t.Context(), id[len(id)-8:])
 		require.NoError(t, err)

@@ -1,6 +1,7 @@
 package persistence_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,62 +10,6 @@ import (
 	"holdfast/event"
 	"holdfast/persistence"
 )
-
-func idsOf(found event.FoundEntities) (ids []string) {
-	for _, e := range found.Entities {
-		ids = append(ids, e.Provider+"/"+e.Kind+"/"+e.ExternalID)
-	}
-	return ids
-}
-
-func TestEntitiesAreListed(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	for i, id := range []string{"cus_1", "cus_2", "cus-1", "other", "cus_%"} {
-		p := parsed(snapshot(id, `{"n":1}`))
-		r := receipt()
-		if i == 3 {
-			r.Provider, p.Changes[0].Kind = "bolt", "order"
-		}
-		db.process(r, p)
-	}
-	mentioned := parsed(patch("mentioned", `{}`))
-	db.process(receipt(), mentioned)
-	list := func(q event.EntityQuery) event.FoundEntities {
-		found, err := db.Read.EntityList(t.Context(), q)
-		require.NoError(t, err)
-		return found
-	}
-	all := idsOf(list(event.EntityQuery{}))
-	require.Len(t, all, 6)
-	var paged []string
-	for q := (event.EntityQuery{Limit: 2}); ; {
-		found := list(q)
-		paged = append(paged, idsOf(found)...)
-		if len(found.Entities) < 2 || len(paged) > 6 {
-			break
-		}
-		q.After = &found.Entities[1].EntityRef
-	}
-	require.Equal(t, all, paged)
-	require.Equal(t, []string{"bolt/order/other"}, idsOf(list(event.EntityQuery{Provider: "bolt"})))
-	require.Empty(t, idsOf(list(event.EntityQuery{Provider: "bolt", Kind: "thing"})))
-	require.ElementsMatch(t, []string{"acme/thing/cus_1", "acme/thing/cus_2", "acme/thing/cus_%"},
-		idsOf(list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_"})), "a prefix is no pattern")
-	require.Empty(t, list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_"}).SearchedTo)
-	found := list(event.EntityQuery{Provider: "acme", Kind: "thing", Prefix: "cus_1"})
-	require.Equal(t, noon, found.Entities[0].Last.OccurredAt)
-	require.Nil(t, found.Entities[0].State)
-
-	hourAgo := time.Now().Add(-time.Hour).UTC()
-	recent := list(event.EntityQuery{Since: hourAgo})
-	require.Len(t, recent.Entities, 5, "a mention changes nothing")
-	require.Equal(t, hourAgo, recent.ChangedSince)
-	require.Empty(t, list(event.EntityQuery{Since: time.Now().Add(time.Hour)}).Entities)
-	require.Equal(t, []string{"acme/thing/cus_2"}, idsOf(list(event.EntityQuery{
-		Provider: "acme", Kind: "thing", Prefix: "cus_", Since: hourAgo, After: &event.EntityRef{Provider: "acme", Kind: "thing", ExternalID: "cus_1"},
-	})))
-}
 
 // A list reads a bounded part of an index, returns where it has stopped, and continues there.
 func TestListsOfEntitiesAreBounded(t *testing.T) {
@@ -112,4 +57,41 @@ SELECT (lpad(to_hex(1800000000000 + i), 12, '0') || '70008000' || repeat('0', 12
 	require.Contains(t, plan, "event_entities_pkey", plan)
 	require.Contains(t, plan, "entities_pkey on entities", plan)
 	require.NotContains(t, plan, "Seq Scan", plan)
+}
+
+// A search reads a bounded number of events and bytes, and continues where it has stopped.
+func TestASearchIsBounded(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	first := db.shared().Stored([]byte(`needle`))
+	db.exec(`
+INSERT INTO events (id, provider, source, key, key_from, type, status, outcome, raw_body, headers, receipt,
+       payload_note, occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id, correlation_id)
+SELECT (lpad(to_hex(200000000000000 + i), 12, '0') || '70008000' || repeat('0', 12))::uuid, provider, source, key, key_from, 't' || i % 2, status, outcome, 'hay', headers, receipt,
+       payload_note, occurred_at, occurred_at_missing, received_at, processed_at, workflow_id, run_id, request_id, correlation_id
+  FROM events CROSS JOIN generate_series(1, 20010) AS i`)
+	db.exec(`ANALYZE events`)
+	require.NoError(t, db.Ping(t.Context()))
+	q := event.RecordQuery{Text: "needle", Limit: 10}
+	found, err := db.Read.SearchEvents(t.Context(), q)
+	require.NoError(t, err)
+	require.Empty(t, found.Records)
+	for _, name := range []string{"WINDOW", "position("} {
+		plan := seen.planOf(t, db, "EXPLAIN ", func(sql string) bool { return strings.Contains(sql, name) })
+		require.Contains(t, plan, "events_pkey", plan)
+		require.NotContains(t, plan, "Seq Scan", plan)
+	}
+	q.Before = found.SearchedTo
+	found, err = db.Read.SearchEvents(t.Context(), q)
+	require.NoError(t, err)
+	require.Len(t, found.Records, 1)
+	require.Equal(t, first.ID, found.Records[0].Receipt.ID)
+	require.Empty(t, found.SearchedTo)
+
+	db.exec(`UPDATE events SET raw_body = convert_to(repeat('hay', 350000), 'UTF8') WHERE key IN (SELECT key FROM events LIMIT 1) AND id IN (SELECT id FROM events ORDER BY id DESC LIMIT 50)`)
+	found, err = db.Read.SearchEvents(t.Context(), event.RecordQuery{Text: "needle", Limit: 10})
+	require.NoError(t, err)
+	looked := value[int](db, `SELECT count(*) FROM events WHERE id >= $1::uuid`, found.SearchedTo)
+	require.Equal(t, event.MaxSearchedBytes/1_050_000+1, looked)
 }

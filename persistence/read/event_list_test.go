@@ -1,4 +1,4 @@
-package persistence_test
+package read_test
 
 import (
 	"slices"
@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/persistence/persistencetest"
 )
 
 func TestEventsAreFound(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	var all []event.Receipt
 	for i, provider := range []string{"acme", "bolt", "acme"} {
 		r, p := receipt(), parsed(snapshot([]string{"x", "y", "y"}[i], `{}`))
@@ -23,7 +24,7 @@ func TestEventsAreFound(t *testing.T) {
 		case 2:
 			r.Key = event.CanonicalKey(r.Provider, all[0].Key+"\x00") // it is stored under its hash
 		}
-		db.process(r, p)
+		db.Process(r, p)
 		all = append(all, r)
 	}
 	list := func(q event.RecordQuery) (found []int) {
@@ -53,11 +54,11 @@ func TestEventsAreFound(t *testing.T) {
 // Pages read while events arrive have each event that was there at the start exactly once.
 func TestPagesAreCompleteWhileEventsComeIn(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	var want []string
 	for range 30 {
 		r := receipt()
-		db.process(r, parsed())
+		db.Process(r, parsed())
 		want = append(want, r.ID)
 	}
 	var got []string
@@ -71,7 +72,7 @@ func TestPagesAreCompleteWhileEventsComeIn(t *testing.T) {
 			break
 		}
 		before = got[len(got)-1]
-		db.process(receipt(), parsed())
+		db.Process(receipt(), parsed())
 	}
 	slices.Reverse(got)
 	require.Equal(t, want, got)
@@ -79,18 +80,18 @@ func TestPagesAreCompleteWhileEventsComeIn(t *testing.T) {
 
 func TestAnEntityAsOfAMoment(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	for hour, c := range []event.Change{
 		snapshot("1", `{"a":1}`), patch("1", `{"b":2}`), snapshot("1", `{"c":3}`),
 		{Kind: "thing", ExternalID: "1", Op: event.OpDelete}, patch("1", `{"d":4}`),
 	} {
 		p := parsed(c)
 		p.OccurredAt = noon.Add(time.Duration(hour) * time.Hour)
-		db.process(receipt(), p)
+		db.Process(receipt(), p)
 	}
 	late := parsed(patch("1", `{"late":5}`)) // it arrives last and occurred in between
 	late.OccurredAt = noon.Add(90 * time.Minute)
-	db.process(receipt(), late)
+	db.Process(receipt(), late)
 
 	for minutes, want := range map[int]string{
 		0: `{"a":1}`, 59: `{"a":1}`, 60: `{"a":1,"b":2}`, 90: `{"a":1,"b":2,"late":5}`, 120: `{"c":3}`, 180: `{}`, 300: `{"d":4}`,
@@ -112,14 +113,14 @@ func TestAnEntityAsOfAMoment(t *testing.T) {
 
 func TestATimelineHasPages(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	for i := range 5 {
 		p := parsed(patch("1", `{"a":1}`), patch("1", `{"b":2}`))
 		p.OccurredAt = noon.Add(time.Duration(i/2) * time.Hour)
 		if i == 3 {
-			p.Changes[0].Version = pointer(int64(7))
+			p.Changes[0].Version = new(int64(7))
 		}
-		db.process(receipt(), p)
+		db.Process(receipt(), p)
 	}
 	want, err := db.Read.Timeline(t.Context(), thing("1"))
 	require.NoError(t, err)
@@ -133,7 +134,7 @@ func TestATimelineHasPages(t *testing.T) {
 		if len(page) < 3 {
 			break
 		}
-		q.Before = pointer(page[2].Cursor())
+		q.Before = new(page[2].Cursor())
 	}
 	require.Equal(t, want, got)
 }

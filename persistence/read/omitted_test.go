@@ -1,4 +1,4 @@
-package persistence_test
+package read_test
 
 import (
 	"testing"
@@ -8,20 +8,21 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/persistence/persistencetest"
 )
 
 // The entities that an event leaves out are shown with it, in lists and in a count, until a later run, or a rebuild, of a corrected
 // definition changes them.
 func TestOmittedEntitiesAreShown(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	omitting := parsed(snapshot("kept", `{}`))
 	omitting.Omitted = omitting.Omitted.Add(event.OmittedEntity{Kind: "doc", ExternalID: "large", Reason: event.StateTooLarge})
 	together, apart, other := receipt(), receipt(), receipt()
-	db.process(together, omitting)
+	db.Process(together, omitting)
 	_, err := db.Writer.Write(t.Context(), event.RowOnly, apart, body, omitting, runOf(apart))
 	require.NoError(t, err)
-	db.process(other, parsed())
+	db.Process(other, parsed())
 	marked := func() (ids []string) {
 		t.Helper()
 		found, err := db.Read.Events(t.Context(), event.RecordQuery{WithOmitted: true})
@@ -42,6 +43,6 @@ func TestOmittedEntitiesAreShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []oversight.OmittingEvents{{Provider: together.Provider, Count: 2}}, counts)
 
-	db.process(together, parsed(snapshot("kept", `{}`), snapshot("large", `{}`)))
+	db.Process(together, parsed(snapshot("kept", `{}`), snapshot("large", `{}`)))
 	require.Equal(t, []string{apart.ID}, marked(), "the entity was changed")
 }

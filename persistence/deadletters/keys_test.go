@@ -1,4 +1,4 @@
-package persistence_test
+package deadletters_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/persistencetest"
 )
 
 // redelivered returns a redelivery that isn't recognized as one: Temporal has deleted the run of the first.
@@ -17,8 +18,8 @@ func redelivered(r event.Receipt, later time.Duration) event.Receipt {
 	return again
 }
 
-func (d *database) lettersOf(r event.Receipt) int {
-	return value[int](d, `SELECT count(*) FROM dead_letters WHERE event_id = $1`, r.ID)
+func lettersOf(d *persistencetest.Database, r event.Receipt) int {
+	return persistencetest.Value[int](d, `SELECT count(*) FROM dead_letters WHERE event_id = $1`, r.ID)
 }
 
 // An operator has decided about an event that failed at parse. Its redelivery has its own ID, and fails at parse as well:
@@ -26,33 +27,36 @@ func (d *database) lettersOf(r event.Receipt) int {
 //   - a window later the same key is another event, of which nothing is dropped
 func TestADecisionHoldsForTheKey(t *testing.T) {
 	t.Parallel()
-	for outcome, decide := range map[event.Outcome]func(*database, event.Receipt) error{
-		event.OutcomeDiscarded: func(d *database, r event.Receipt) error {
-			return d.DeadLetters.DiscardDeadLetter(d.t.Context(), d.deadLetterOf(r).ID, ada)
+	for outcome, decide := range map[event.Outcome]func(*persistencetest.Database, event.Receipt) error{
+		event.OutcomeDiscarded: func(d *persistencetest.Database, r event.Receipt) error {
+			return d.DeadLetters.DiscardDeadLetter(d.T.Context(), d.DeadLetterOf(r).ID, ada)
 		},
-		event.OutcomeExpunged: func(d *database, r event.Receipt) error {
-			_, err := d.Upkeep.Expunge(d.t.Context(), r.ID, 0, ada)
+		event.OutcomeExpunged: func(d *persistencetest.Database, r event.Receipt) error {
+			_, err := d.Upkeep.Expunge(d.T.Context(), r.ID, 0, ada)
 			return err
 		},
 	} {
 		t.Run(string(outcome), func(t *testing.T) {
 			t.Parallel()
-			db := open(t)
+			db := persistencetest.Open(t)
 			r := receipt()
 			r.DedupeWindow = event.Duration(time.Hour)
-			db.record(died(r, time.Now()))
+			db.Record(died(r, time.Now()))
 			require.NoError(t, decide(db, r))
 
 			again := redelivered(r, 59*time.Minute)
-			requireDecision(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), outcome, ada.Reason)
-			require.Zero(t, db.lettersOf(again))
+			var decided *event.DecisionError
+			require.ErrorAs(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), &decided)
+			require.Equal(t, []string{string(outcome), ada.Name, ada.Reason},
+				[]string{string(decided.Decision.Outcome), decided.Decision.By, decided.Decision.Reason})
+			require.Zero(t, lettersOf(db, again))
 			persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
 			require.NoError(t, err)
 			require.True(t, persisted.Duplicate)
 
 			another := redelivered(r, time.Hour)
-			db.record(died(another, time.Now()))
-			require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(another).State)
+			db.Record(died(another, time.Now()))
+			require.Equal(t, event.DeadLetterOpen, db.DeadLetterOf(another).State)
 		})
 	}
 }
@@ -60,14 +64,14 @@ func TestADecisionHoldsForTheKey(t *testing.T) {
 // An event is discarded whose key an older event owns, of a window that has passed: the discarded event gets the key.
 func TestADecisionClaimsAnExpiredKey(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	older := receipt()
 	older.DedupeWindow = event.Duration(time.Hour)
 	r := redelivered(older, 2*time.Hour)
-	db.record(died(r, time.Now()))
-	db.exec(`DELETE FROM idempotency_keys`) // as the previous release left it
-	db.process(older, parsed())
-	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.deadLetterOf(r).ID, ada))
+	db.Record(died(r, time.Now()))
+	db.Exec(`DELETE FROM idempotency_keys`) // as the previous release left it
+	db.Process(older, parsed())
+	require.NoError(t, db.DeadLetters.DiscardDeadLetter(t.Context(), db.DeadLetterOf(r).ID, ada))
 
 	again := redelivered(r, time.Minute)
 	persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, again, body, parsed(), runOf(again))
@@ -83,10 +87,10 @@ func TestADecisionClaimsAnExpiredKey(t *testing.T) {
 func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 	t.Parallel()
 	for _, certain := range []bool{true, false} {
-		db := open(t)
+		db := persistencetest.Open(t)
 		r := receipt()
 		r.Fingerprint, r.Certain = "sha256:one", certain
-		db.record(died(r, time.Now()))
+		db.Record(died(r, time.Now()))
 		again := redelivered(r, time.Minute)
 		var duplicate *event.DuplicateError
 		require.ErrorAs(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate)
@@ -99,10 +103,10 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 			other := redelivered(r, time.Minute)
 			other.Fingerprint = "sha256:other"
 			err = db.DeadLetters.RecordDeadLetter(t.Context(), died(other, time.Now()))
-			if certain && db.lettersOf(other) == 1 {
+			if certain && lettersOf(db, other) == 1 {
 				require.NoError(t, err)
-				require.Equal(t, r.ID, db.deadLetterOf(other).Receipt.ConflictsWith)
-				require.NotEqual(t, r.Key, db.deadLetterOf(other).Receipt.Key)
+				require.Equal(t, r.ID, db.DeadLetterOf(other).Receipt.ConflictsWith)
+				require.NotEqual(t, r.Key, db.DeadLetterOf(other).Receipt.Key)
 				continue
 			}
 			require.ErrorAs(t, err, &duplicate)
@@ -112,11 +116,11 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 		if certain {
 			want = 2
 		}
-		require.Equal(t, want, value[int](db, `SELECT count(*) FROM dead_letters`))
-		require.Len(t, db.conflicts(), 1)
+		require.Equal(t, want, persistencetest.Value[int](db, `SELECT count(*) FROM dead_letters`))
+		require.Len(t, db.Conflicts(), 1)
 
-		db.process(r, parsed())
-		require.Equal(t, event.DeadLetterResolved, db.deadLetterOf(r).State)
+		db.Process(r, parsed())
+		require.Equal(t, event.DeadLetterResolved, db.DeadLetterOf(r).State)
 		require.ErrorAs(t, db.DeadLetters.RecordDeadLetter(t.Context(), died(again, time.Now())), &duplicate, "a late attempt")
 		require.False(t, duplicate.OwnerWaits)
 	}
@@ -126,55 +130,39 @@ func TestAnEventThatWaitsGetsNoSecondDeadLetter(t *testing.T) {
 // reuses the key. A replay of the first runs the redelivery, and is still no duplicate of the other event.
 func TestALateRedeliveryDoesNotMoveTheWindow(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r := receipt()
 	r.ReceivedAt, r.DedupeWindow = event.AcceptedAt(r.ID), event.Duration(time.Hour)
-	db.record(died(r, time.Now()))
+	db.Record(died(r, time.Now()))
 	again := r
 	again.ReceivedAt = r.ReceivedAt.Add(59 * time.Minute)
-	db.record(died(again, time.Now()))
+	db.Record(died(again, time.Now()))
 	another := redelivered(r, 61*time.Minute)
 	persisted, err := db.Writer.Write(t.Context(), event.WholeEvent, another, body, parsed(), runOf(another))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
 
-	letter, err := db.DeadLetters.ClaimForReplay(t.Context(), "", db.deadLetterOf(r).ID, ada)
+	letter, err := db.DeadLetters.ClaimForReplay(t.Context(), "", db.DeadLetterOf(r).ID, ada)
 	require.NoError(t, err)
-	db.record(died(letter.Receipt, time.Now()))
-	require.Equal(t, 3, db.deadLetterOf(r).Failures, "a replay that fails again")
+	db.Record(died(letter.Receipt, time.Now()))
+	require.Equal(t, 3, db.DeadLetterOf(r).Failures, "a replay that fails again")
 	persisted, err = db.Writer.Write(t.Context(), event.WholeEvent, letter.Receipt, body, parsed(), anotherRun(r))
 	require.NoError(t, err)
 	persisted.Entities = nil
 	require.Equal(t, event.Persisted{Processed: true}, persisted)
-	require.Equal(t, event.StatusProcessed, db.status(r.ID))
+	require.Equal(t, event.StatusProcessed, db.Status(r.ID))
 }
 
 // The sweep finds a terminated replay of an event that owns its key and has no row.
 func TestTheSweepFindsARunOfADeadLetterThatWaits(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r := receipt()
-	db.record(died(r, time.Now()))
+	db.Record(died(r, time.Now()))
 	runs, err := db.DeadLetters.Unrecorded(t.Context(), []operation.ClosedRun{{
 		Run: anotherRun(r), EventID: r.ID, Status: "terminated", ClosedAt: time.Now().Add(time.Minute),
 	}})
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-}
-
-// The key of an event with an open dead letter is imported: the dead letter keeps it, and its replay inserts a row.
-func TestAnImportedKeyLeavesADeadLetterItsKey(t *testing.T) {
-	t.Parallel()
-	m := newMover(open(t), 10)
-	r := receipt()
-	m.record(died(r, time.Now()))
-	require.Equal(t, "1 of 1: 0 new, 1 there, 0 unreadable, 0 failed (completed)", summary(m.bring(m.key(r.Key, noon.Add(-time.Hour)))))
-
-	persisted, err := m.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(), anotherRun(r))
-	require.NoError(t, err)
-	persisted.Entities = nil
-	require.Equal(t, event.Persisted{Processed: true}, persisted)
-	require.Equal(t, event.StatusProcessed, m.status(r.ID))
-	require.Equal(t, event.DeadLetterResolved, m.deadLetterOf(r).State)
 }

@@ -1,4 +1,4 @@
-package persistence_test
+package inbox_test
 
 import (
 	"bytes"
@@ -9,17 +9,18 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/persistencetest"
 )
 
 // An event whose body is in the lane of large events is found with its body, by its ID and by its workflow. Lists have no bodies.
 func TestALargeEventIsFoundInTheInbox(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	r, whole := receipt(), bytes.Repeat([]byte("large "), event.MaxInline/5)
 	r.Large = event.NewLargeBody(r.ID, whole)
 	_, err := d.Inbox.NewInboxWriter().KeepLarge(t.Context(), r, whole, false, time.Hour)
 	require.NoError(t, err)
-	d.spool(event.LaneOverflow, 1)
+	d.Spool(event.LaneOverflow, 1)
 
 	w, err := d.Inbox.WaitingEvent(t.Context(), r.ID)
 	require.NoError(t, err)
@@ -43,7 +44,7 @@ func TestALargeEventIsFoundInTheInbox(t *testing.T) {
 // The body of a large event is kept once: a repeated call leaves the first one, which a run may be reading.
 func TestALargeBodyIsKeptOnce(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	r, w := receipt(), d.Inbox.NewInboxWriter()
 	for i, body := range []string{"first", "second"} {
 		r.Large = event.NewLargeBody(r.ID, []byte(body))
@@ -51,21 +52,21 @@ func TestALargeBodyIsKeptOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, i == 0, stored)
 	}
-	require.Equal(t, "first", string(value[[]byte](d, `SELECT raw_body FROM inbox`)))
+	require.Equal(t, "first", string(persistencetest.Value[[]byte](d, `SELECT raw_body FROM inbox`)))
 }
 
 // Missed events are read by their bytes, at least one at a time.
 func TestMissedEventsAreReadByBytes(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	d.exec(`INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
+	d := persistencetest.Open(t)
+	d.Exec(`INSERT INTO recovery_items (recovery_id, workflow_id, at, event_id, lane, receipt, body)
 		SELECT 'r', 'acme:' || n, now() + n * interval '1 second', $1, '', '{}', convert_to(repeat('x', size * 1024), 'UTF8')
 		  FROM unnest('{17000,1,8000,8000,8000}'::int[]) WITH ORDINALITY AS i (size, n)`, receipt().ID)
 	for _, want := range []int{1, 3, 1, 0} {
 		items, err := d.Recoveries.Next(t.Context(), "r", 10)
 		require.NoError(t, err)
 		require.Len(t, items, want)
-		d.exec(`DELETE FROM recovery_items WHERE workflow_id IN (SELECT workflow_id FROM recovery_items ORDER BY at LIMIT $1)`, want)
+		d.Exec(`DELETE FROM recovery_items WHERE workflow_id IN (SELECT workflow_id FROM recovery_items ORDER BY at LIMIT $1)`, want)
 	}
 }
 
@@ -75,13 +76,13 @@ func TestMissedEventsAreReadByBytes(t *testing.T) {
 //   - an event that is replayed anyway keeps its code
 func TestADeadLetterSaysThatItsBodyIsLost(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	r, whole := receipt(), bytes.Repeat([]byte("large "), event.MaxInline/5)
 	r.Large = event.NewLargeBody(r.ID, whole)
 	letter := deadLetter(r)
 	letter.Body = nil
-	d.record(letter)
-	f := d.deadLetterOf(r).Failure
+	d.Record(letter)
+	f := d.DeadLetterOf(r).Failure
 	require.Equal(t, []string{event.CodeBodyLost, string(event.ClassRejected)}, []string{f.Code, string(f.Class)})
 	require.Contains(t, f.Message, "ask the provider to send the event again")
 	require.Contains(t, f.Message, "its failure was not JSON")
@@ -90,8 +91,8 @@ func TestADeadLetterSaysThatItsBodyIsLost(t *testing.T) {
 	require.NoError(t, err)
 	letter = died(r, noon.Add(time.Hour))
 	letter.Body = nil
-	d.record(letter)
-	found := d.deadLetterOf(r)
+	d.Record(letter)
+	found := d.DeadLetterOf(r)
 	require.Equal(t, letter.Failure, found.Failure)
 	require.True(t, r.Large.Is(found.Body))
 
@@ -99,6 +100,6 @@ func TestADeadLetterSaysThatItsBodyIsLost(t *testing.T) {
 	lost.Large = event.NewLargeBody(lost.ID, whole)
 	letter = deadLetter(lost)
 	letter.Body, letter.Failure.Code = nil, operation.CodeLost
-	d.record(letter)
-	require.Equal(t, letter.Failure, d.deadLetterOf(lost).Failure)
+	d.Record(letter)
+	require.Equal(t, letter.Failure, d.DeadLetterOf(lost).Failure)
 }

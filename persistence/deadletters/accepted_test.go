@@ -1,4 +1,4 @@
-package persistence_test
+package deadletters_test
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/persistence/persistencetest"
 )
 
 func acknowledged(r event.Receipt) event.Acknowledged {
@@ -17,14 +18,16 @@ func acknowledged(r event.Receipt) event.Acknowledged {
 // as a repeat of another event, which has nothing of these.
 func TestReceiptsAreKeptOfUnrecordedEvents(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	stored, dead, gone := receipt(), receipt(), receipt()
-	d.mustProcess(stored, parsed())
+	d.Process(stored, parsed())
 	require.NoError(t, d.DeadLetters.RecordDeadLetter(t.Context(), deadLetter(dead)))
-	waiting := d.spool(event.LaneOverflow, 1)[0]
+	waiting := d.Spool(event.LaneOverflow, 1)[0]
 	repeat := receipt()
 	repeat.Key, repeat.Fingerprint = stored.Key, stored.Fingerprint
-	require.True(t, d.mustProcess(repeat, parsed()).Duplicate)
+	persisted, err := d.Writer.Write(t.Context(), event.WholeEvent, repeat, body, parsed(), runOf(repeat))
+	require.NoError(t, err)
+	require.True(t, persisted.Duplicate)
 	all := []event.Acknowledged{
 		acknowledged(stored), acknowledged(dead), acknowledged(gone), acknowledged(gone), acknowledged(waiting), acknowledged(repeat),
 	}
@@ -46,23 +49,11 @@ func TestReceiptsAreKeptOfUnrecordedEvents(t *testing.T) {
 	require.True(t, found[0].Receipt.BodyLost)
 	require.Empty(t, found[0].Receipt.Headers)
 
-	before := value[time.Time](d, `SELECT clock_timestamp()`)
+	before := persistencetest.Value[time.Time](d, `SELECT clock_timestamp()`)
 	require.NoError(t, d.DeadLetters.SettleAccepted(t.Context(), nil, []string{gone.ID}))
 	found, err = d.DeadLetters.Accepted(t.Context(), before, 10)
 	require.NoError(t, err)
 	require.Empty(t, found, "it was checked")
 	require.NoError(t, d.DeadLetters.SettleAccepted(t.Context(), []string{gone.ID}, nil))
-	require.Zero(t, value[int](d, `SELECT count(*) FROM accepted_events`))
-}
-
-// Whether the database can commit is found out without creating anything.
-func TestACommitIsTried(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	for range 3 {
-		require.NoError(t, d.TryCommit(t.Context()))
-	}
-	require.Equal(t, 1, value[int](d, `SELECT count(*) FROM commit_checks`))
-	turn(t, d.url, "default_transaction_read_only", "on", true)
-	require.Error(t, openAt(t, d.url).TryCommit(t.Context()))
+	require.Zero(t, persistencetest.Value[int](d, `SELECT count(*) FROM accepted_events`))
 }

@@ -1,8 +1,7 @@
-package persistence_test
+package inbox_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -10,76 +9,56 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/persistence/persistencetest"
 )
-
-func (d *database) spool(lane event.Lane, n int) (receipts []event.Receipt) {
-	d.t.Helper()
-	w := d.Inbox.NewInboxWriter()
-	for range n {
-		r := receipt()
-		stored, err := w.Spool(d.t.Context(), lane, r, body, false)
-		require.NoError(d.t, err)
-		require.True(d.t, stored)
-		receipts = append(receipts, r)
-	}
-	return receipts
-}
-
-// all settles every row with the same result.
-func all(s event.StartOutcome, seen *[]event.Waiting) func(context.Context, []event.Waiting) []event.StartOutcome {
-	return func(_ context.Context, rows []event.Waiting) []event.StartOutcome {
-		*seen = append(*seen, rows...)
-		return slices.Repeat([]event.StartOutcome{s}, len(rows))
-	}
-}
 
 // Started events leave the inbox, oldest first and unchanged; the other lane stays.
 func TestDrainReturnsSpooledEvents(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	receipts := d.spool(event.LaneOverflow, 3)
-	d.spool(event.LaneBulk, 1)
+	d := persistencetest.Open(t)
+	receipts := d.Spool(event.LaneOverflow, 3)
+	d.Spool(event.LaneBulk, 1)
 	var seen []event.Waiting
-	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.StartOutcome{Started: true}, &seen))
+	n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, persistencetest.SettleAll(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	for i, w := range seen {
 		require.Equal(t, receipts[i], w.Receipt)
 	}
 	require.Equal(t, body, seen[0].Body)
-	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, all(event.StartOutcome{Started: true}, &seen))
+	n, err = d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 2, persistencetest.SettleAll(event.StartOutcome{Started: true}, &seen))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, "bulk", value[string](d, `SELECT string_agg(lane, ',') FROM inbox`))
+	require.Equal(t, "bulk", persistencetest.Value[string](d, `SELECT string_agg(lane, ',') FROM inbox`))
 }
 
 // Two processes never claim the same row, and one that dies leaves it unchanged.
 func TestDrainLocksReturnedEvents(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	d.spool(event.LaneOverflow, 2)
+	d := persistencetest.Open(t)
+	d.Spool(event.LaneOverflow, 2)
 	dying, die := context.WithCancel(t.Context())
 	var others []event.Waiting
 	_, err := d.Inbox.DrainInbox(dying, event.LaneOverflow, 1, func(context.Context, []event.Waiting) []event.StartOutcome {
-		_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{}, &others))
+		_, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, persistencetest.SettleAll(event.StartOutcome{}, &others))
 		require.NoError(t, err)
 		die()
 		return []event.StartOutcome{{Started: true}}
 	})
 	require.Error(t, err)
 	require.Len(t, others, 1, "only unlocked rows")
-	require.EqualValues(t, 2, value[int64](d, `SELECT count(*) FROM inbox`))
+	require.EqualValues(t, 2, persistencetest.Value[int64](d, `SELECT count(*) FROM inbox`))
 }
 
 // An event that could not be started is postponed, with the reason.
 func TestDrainPostpones(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	receipts := d.spool(event.LaneOverflow, 1)
+	d := persistencetest.Open(t)
+	receipts := d.Spool(event.LaneOverflow, 1)
 	var seen []event.Waiting
 	later := event.StartOutcome{Error: "Temporal is away", Retry: time.Hour}
 	for want := 1; want >= 0; want-- {
-		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(later, &seen))
+		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, persistencetest.SettleAll(later, &seen))
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}
@@ -105,7 +84,7 @@ func TestDrainPostpones(t *testing.T) {
 // Events in the inbox can be listed by source, whatever characters it has; the name of a header doesn't match.
 func TestInboxOfASource(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	w := d.Inbox.NewInboxWriter()
 	for _, source := range []string{"", "shop-a", "shop-ab", `<"ünïcode" & \ % _>`} {
 		r := receipt()
@@ -127,20 +106,20 @@ func TestInboxOfASource(t *testing.T) {
 // An event that Temporal never accepts becomes a dead letter with its bytes, unless it is a duplicate, and then leaves the inbox.
 func TestDrainBuries(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	r := d.spool(event.LaneOverflow, 1)[0]
+	d := persistencetest.Open(t)
+	r := d.Spool(event.LaneOverflow, 1)[0]
 	dead := event.StartOutcome{Dead: &event.Failure{
 		Step: event.StepStart, Class: event.ClassRejected, Code: "not_startable", Message: "too large", Attempts: 1, At: noon,
 	}}
 	bury := func() {
 		var seen []event.Waiting
-		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(dead, &seen))
+		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, persistencetest.SettleAll(dead, &seen))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
 	bury()
-	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
-	require.Equal(t, body, value[[]byte](d, `SELECT raw_body FROM dead_letters WHERE event_id = $1 AND state = 'open'`, r.ID))
+	require.Zero(t, persistencetest.Value[int64](d, `SELECT count(*) FROM inbox`))
+	require.Equal(t, body, persistencetest.Value[[]byte](d, `SELECT raw_body FROM dead_letters WHERE event_id = $1 AND state = 'open'`, r.ID))
 
 	again := receipt() // its redelivery
 	again.Key = r.Key
@@ -148,17 +127,17 @@ func TestDrainBuries(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, stored)
 	bury()
-	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
-	require.EqualValues(t, 1, value[int64](d, `SELECT count(*) FROM dead_letters`))
+	require.Zero(t, persistencetest.Value[int64](d, `SELECT count(*) FROM inbox`))
+	require.EqualValues(t, 1, persistencetest.Value[int64](d, `SELECT count(*) FROM dead_letters`))
 }
 
 func TestInboxDepth(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	depths, err := d.Inbox.InboxDepth(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, depths)
-	d.spool(event.LaneOverflow, 3)
+	d.Spool(event.LaneOverflow, 3)
 	depths, err = d.Inbox.InboxDepth(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, event.InboxDepth{event.LaneOverflow: {Depth: 3, Oldest: noon}}, depths)
@@ -167,8 +146,8 @@ func TestInboxDepth(t *testing.T) {
 // An event in the inbox is found by its workflow and expunged like any other; its redelivery is a duplicate then.
 func TestExpungeReachesTheInbox(t *testing.T) {
 	t.Parallel()
-	d := open(t)
-	r := d.spool(event.LaneOverflow, 1)[0]
+	d := persistencetest.Open(t)
+	r := d.Spool(event.LaneOverflow, 1)[0]
 	id, err := d.Upkeep.EventOfWorkflow(t.Context(), r.WorkflowID())
 	require.NoError(t, err)
 	require.Equal(t, r.ID, id)
@@ -178,63 +157,15 @@ func TestExpungeReachesTheInbox(t *testing.T) {
 	gone, err := d.Upkeep.Expunge(t.Context(), id, 0, oversight.Actor{Name: "ada", Reason: "asked to"})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, gone.Waiting)
-	require.Zero(t, value[int64](d, `SELECT count(*) FROM inbox`))
-	require.Equal(t, r.ID, value[string](d, `SELECT event_id::text FROM idempotency_keys WHERE provider = 'acme'`))
-}
-
-// A receipt that this version can't read becomes a dead letter with its bytes, in whichever lane it is, and blocks nothing.
-func TestAnUnreadableReceiptBecomesADeadLetter(t *testing.T) {
-	t.Parallel()
-	newer := []byte(`{"id":{"v":8},"headers":["a","b"]}`)
-	for name, unread := range map[string][]byte{
-		"a newer one": newer, "no JSON": []byte("\x00\xff"), "empty": {}, "of nobody": []byte(`{}`), "null": []byte(`null`),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := open(t)
-			first := d.spool(event.LaneBulk, 1)[0]
-			second := d.spool(event.LaneOverflow, 1)[0]
-			d.exec(`UPDATE inbox SET receipt = $1`, unread)
-			good := d.spool(event.LaneOverflow, 5)
-
-			page, err := d.Inbox.Inbox(t.Context(), event.InboxQuery{})
-			require.NoError(t, err)
-			require.Len(t, page, 7)
-			require.Equal(t, "this version cannot read the receipt in the inbox", page[0].LastError)
-			require.Equal(t, []string{first.ID, first.Provider, first.Key},
-				[]string{page[0].Receipt.ID, page[0].Receipt.Provider, page[0].Receipt.Key})
-
-			b := d.batch(newBatchRun(), nil)
-			require.Len(t, b, 1)
-			require.Equal(t, "malformed_receipt", event.CodeOf(b[0].Reason))
-			require.Equal(t, first.ID, b[0].Receipt.ID)
-			var seen []event.Waiting
-			n, err := d.Inbox.DrainInbox(t.Context(), event.LaneOverflow, 9, all(event.StartOutcome{Started: true}, &seen))
-			require.NoError(t, err)
-			require.Equal(t, 7, n)
-			require.Len(t, seen, len(good))
-			require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
-
-			for _, r := range []event.Receipt{first, second} {
-				letter, err := d.DeadLetters.DeadLetterOfEvent(t.Context(), r.ID)
-				require.NoError(t, err)
-				require.Equal(t, event.DeadLetterOpen, letter.State)
-				require.Equal(t, "malformed_receipt", letter.Failure.Code)
-				require.Equal(t, body, letter.Body)
-				require.Equal(t, r.WorkflowID(), letter.Run.WorkflowID)
-				require.Equal(t, unread, value[[]byte](d, `SELECT unread_receipt FROM dead_letters WHERE event_id = $1`, r.ID))
-				d.process(letter.Receipt, parsed()) // its replay
-			}
-			require.Zero(t, value[int](d, `SELECT count(*) FROM dead_letters WHERE state = 'open'`))
-		})
-	}
+	require.Zero(t, persistencetest.Value[int64](d, `SELECT count(*) FROM inbox`))
+	require.Equal(t, r.ID, persistencetest.Value[string](d, `SELECT event_id::text FROM idempotency_keys WHERE provider = 'acme'`))
 }
 
 // If Temporal goes down while a page is drained, the rows that weren't tried stay due. The body of a large event is removed once
 // the event, or the one that it repeats, is stored, and not before.
 func TestDrainKeepsLargeBodies(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	d := persistencetest.Open(t)
 	owner := receipt()
 	r := receipt()
 	r.Large = event.NewLargeBody(r.ID, body)
@@ -242,18 +173,18 @@ func TestDrainKeepsLargeBodies(t *testing.T) {
 	require.NoError(t, err)
 	drain := func(s event.StartOutcome) (n int) {
 		var seen []event.Waiting
-		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneLarge, 9, all(s, &seen))
+		n, err := d.Inbox.DrainInbox(t.Context(), event.LaneLarge, 9, persistencetest.SettleAll(s, &seen))
 		require.NoError(t, err)
 		return n
 	}
 	require.Equal(t, 1, drain(event.StartOutcome{}))
 	require.Equal(t, 1, drain(event.StartOutcome{}), "it is still due")
-	require.Zero(t, value[int](d, `SELECT attempts FROM inbox`))
+	require.Zero(t, persistencetest.Value[int](d, `SELECT attempts FROM inbox`))
 	require.Equal(t, 1, drain(event.StartOutcome{Error: "x", Retry: time.Nanosecond, Owner: owner.ID}))
-	d.process(owner, parsed())
+	d.Process(owner, parsed())
 	require.Equal(t, 1, drain(event.StartOutcome{Error: "x", Retry: time.Hour}), "nothing says that it repeats the other")
 	require.Zero(t, drain(event.StartOutcome{}))
-	d.exec(`UPDATE inbox SET due_at = now()`)
+	d.Exec(`UPDATE inbox SET due_at = now()`)
 	require.Equal(t, 1, drain(event.StartOutcome{Error: "x", Retry: time.Hour, Owner: owner.ID}))
-	require.Zero(t, value[int](d, `SELECT count(*) FROM inbox`))
+	require.Zero(t, persistencetest.Value[int](d, `SELECT count(*) FROM inbox`))
 }

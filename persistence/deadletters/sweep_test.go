@@ -1,4 +1,4 @@
-package persistence_test
+package deadletters_test
 
 import (
 	"testing"
@@ -9,20 +9,21 @@ import (
 
 	"holdfast/event"
 	"holdfast/event/operation"
+	"holdfast/persistence/persistencetest"
 )
 
 func TestRunsAreComparedWithRows(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	processed, dead, lost, purged, stored, held := receipt(), receipt(), receipt(), receipt(), receipt(), receipt()
-	db.process(processed, parsed())
-	db.process(purged, parsed())
-	db.process(held, parsed())
-	db.exec(`DELETE FROM events WHERE id = ANY ($1)`, []string{purged.ID, held.ID})
+	db.Process(processed, parsed())
+	db.Process(purged, parsed())
+	db.Process(held, parsed())
+	db.Exec(`DELETE FROM events WHERE id = ANY ($1)`, []string{purged.ID, held.ID})
 	_, err := db.Writer.Write(t.Context(), event.RowOnly, stored, body, parsed(), runOf(stored))
 	require.NoError(t, err)
-	db.record(deadLetter(dead))
-	died := db.deadLetterOf(dead).LastFailed
+	db.Record(deadLetter(dead))
+	died := db.DeadLetterOf(dead).LastFailed
 	at := died.Add(-time.Second)
 	closed := func(r event.Receipt, run event.Run, status string) operation.ClosedRun {
 		return operation.ClosedRun{Run: run, EventID: r.ID, Status: status, ClosedAt: at}
@@ -54,18 +55,18 @@ func TestRunsAreComparedWithRows(t *testing.T) {
 
 func TestAStaleReplayIsReleased(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	db := persistencetest.Open(t)
 	r := receipt()
-	db.record(deadLetter(r))
-	id := db.deadLetterOf(r).ID
-	db.take(id)
+	db.Record(deadLetter(r))
+	id := db.DeadLetterOf(r).ID
+	require.NoError(t, db.Claim(id))
 	stale, err := db.DeadLetters.StaleReplays(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, stale)
 	require.NoError(t, db.DeadLetters.ReleaseStale(t.Context(), id))
-	require.Equal(t, event.DeadLetterReplaying, db.deadLetterOf(r).State)
+	require.Equal(t, event.DeadLetterReplaying, db.DeadLetterOf(r).State)
 
-	db.exec(`UPDATE dead_letters SET replaying_since = now() - interval '16 minutes'`)
+	db.Exec(`UPDATE dead_letters SET replaying_since = now() - interval '16 minutes'`)
 	stale, err = db.DeadLetters.StaleReplays(t.Context(), 0, 10)
 	require.NoError(t, err)
 	require.Len(t, stale, 1)
@@ -73,5 +74,5 @@ func TestAStaleReplayIsReleased(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, behind)
 	require.NoError(t, db.DeadLetters.ReleaseStale(t.Context(), id))
-	require.Equal(t, event.DeadLetterOpen, db.deadLetterOf(r).State)
+	require.Equal(t, event.DeadLetterOpen, db.DeadLetterOf(r).State)
 }
