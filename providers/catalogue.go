@@ -22,6 +22,8 @@ type Catalogue struct {
 	// fixed maps paths without variables to provider names; routes has the others.
 	fixed  map[string]string
 	routes []route
+	// secretNames and apiSecretNames compile parts of all definitions, once.
+	secretNames, apiSecretNames func() []string
 }
 
 // entry is a provider that may not be compiled yet. Most installations use few of the built-in ones.
@@ -88,6 +90,7 @@ func newCatalogue(all []entry) (*Catalogue, error) {
 			c.routes = append(c.routes, route{path: path, provider: name})
 		}
 	}
+	c.secretNames, c.apiSecretNames = sync.OnceValue(c.readSecretNames), sync.OnceValue(c.readAPISecretNames)
 	sort.SliceStable(c.routes, func(i, j int) bool { return c.routes[i].path.Fixed() > c.routes[j].path.Fixed() })
 	return c, errors.Join(errs...)
 }
@@ -112,7 +115,10 @@ func (c *Catalogue) WithRate(r *receiving.Rate) *Catalogue {
 }
 
 func (c *Catalogue) with(change func(*Provider) *Provider) *Catalogue {
-	out := &Catalogue{providers: make(map[string]entry, len(c.providers)), fixed: c.fixed, routes: c.routes}
+	out := &Catalogue{
+		providers: make(map[string]entry, len(c.providers)), fixed: c.fixed, routes: c.routes,
+		secretNames: c.secretNames, apiSecretNames: c.apiSecretNames,
+	}
 	for name, e := range c.providers {
 		out.providers[name] = entry{e.read, e.list, sync.OnceValue(func() *Provider { return change(e.provider()) })}
 	}
@@ -141,8 +147,10 @@ func (c *Catalogue) BulkNames() []string {
 	return slices.DeleteFunc(c.Names(), func(name string) bool { return !c.providers[name].written.HasBulk() })
 }
 
-// SecretNames returns the distinct references to secrets in the definitions, sorted.
-func (c *Catalogue) SecretNames() []string {
+// SecretNames returns the distinct references to secrets in the definitions, sorted. Don't change them.
+func (c *Catalogue) SecretNames() []string { return c.secretNames() }
+
+func (c *Catalogue) readSecretNames() []string {
 	names := map[string]bool{}
 	for _, e := range c.providers {
 		for _, name := range receiving.SecretNames(e.written, e.paths) {
@@ -152,8 +160,10 @@ func (c *Catalogue) SecretNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// APISecretNames returns the distinct names of the variables with which the providers' APIs are called, sorted.
-func (c *Catalogue) APISecretNames() []string {
+// APISecretNames returns the distinct names of the variables with which the providers' APIs are called, sorted. Don't change them.
+func (c *Catalogue) APISecretNames() []string { return c.apiSecretNames() }
+
+func (c *Catalogue) readAPISecretNames() []string {
 	var names []string
 	for _, e := range c.providers {
 		var p definition.Problems // reported when the definition is compiled

@@ -30,3 +30,14 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// Each scrape of the metrics asks for the names of all secrets.
+func TestSecretNamesAreReadOnce(t *testing.T) { //nolint:paralleltest // it counts allocations
+	c, err := Load("")
+	require.NoError(t, err)
+	c = c.WithSecrets(secretsOf(secretOfTests))
+	for name, read := range map[string]func() []string{"SecretNames": c.SecretNames, "APISecretNames": c.APISecretNames} {
+		require.NotEmpty(t, read(), name)
+		require.Zero(t, testing.AllocsPerRun(1, func() { read() }), name)
+	}
+}

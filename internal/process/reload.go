@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -41,7 +42,7 @@ func (p *process) unreadableSecrets() map[string]bool {
 	catalogue := p.catalogue.Catalogue()
 	names := catalogue.SecretNames()
 	if p.roles.has(RoleWorker) {
-		names = append(names, catalogue.APISecretNames()...)
+		names = slices.Concat(names, catalogue.APISecretNames())
 	}
 	return p.secrets.Files(names)
 }
