@@ -117,10 +117,19 @@ func (h *History) put(place int, name string, labels map[string]string, value *f
 }
 
 func seriesKey(name string, labels map[string]string) string {
+	sorted, size := make([]string, 0, 16), len(name)
+	for l, value := range labels {
+		sorted, size = append(sorted, l), size+len(l)+len(value)+2
+	}
+	slices.Sort(sorted)
 	var b strings.Builder
+	b.Grow(size)
 	b.WriteString(name)
-	for _, l := range slices.Sorted(maps.Keys(labels)) {
-		b.WriteString("\x00" + l + "\x00" + labels[l])
+	for _, l := range sorted {
+		b.WriteByte(0)
+		b.WriteString(l)
+		b.WriteByte(0)
+		b.WriteString(labels[l])
 	}
 	return b.String()
 }

@@ -69,6 +69,20 @@ func TestPrometheusShowsTheNamesThatAreDocumented(t *testing.T) {
 	require.Contains(t, scraped, "\ngo_goroutines ")
 }
 
+// Temporal's SDK asks for tags and instruments for each request and task.
+func TestInstrumentsOfTemporalAreMadeOnce(t *testing.T) { //nolint:paralleltest // it counts allocations
+	temporal := start(t, telemetry.Options{}).TemporalMetrics(nil)
+	tags := map[string]string{"operation": "StartWorkflowExecution", "namespace": "default"}
+	measure := func() {
+		tagged := temporal.WithTags(tags)
+		tagged.Counter("temporal_request").Inc(1)
+		tagged.Timer("temporal_request_latency").Record(time.Second)
+		tagged.Gauge("temporal_num_pollers").Update(1)
+	}
+	measure()
+	require.LessOrEqual(t, testing.AllocsPerRun(100, measure), 1.0, "the key of the tags")
+}
+
 func TestLatenciesHaveBucketsForMilliseconds(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})
