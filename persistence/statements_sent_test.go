@@ -44,8 +44,7 @@ func TestStatementsOfATransaction(t *testing.T) {
 	db.Outbox.Signal()
 	require.EqualValues(t, 5, sent(func() { require.Empty(t, lease()) }), "a lease without due deliveries")
 	require.EqualValues(t, 1, sent(func() { require.Empty(t, lease()) }), "a dispatcher without work")
-	require.EqualValues(t, 1, sent(func() { _, _ = db.Subscriptions.FanOut(t.Context()) }), "a look for fan-outs")
-	require.EqualValues(t, 1, sent(func() { _, _ = db.Subscriptions.FinishMatching(t.Context()) }), "a look for filters")
+	require.EqualValues(t, 1, sent(func() { _, _ = db.Subscriptions.FinishRouting(t.Context()) }), "a look for fan-outs and filters")
 	require.EqualValues(t, 1, sent(func() { _, _, _ = db.Inbox.BulkPositions(t.Context()) }), "a look at the bulk lane")
 
 	db.another().queue(1, 1)

@@ -75,8 +75,7 @@ func (p *process) stopDispatcher(ctx context.Context) error {
 func (p *process) deliveryChores() []dispatch.Chore {
 	return []dispatch.Chore{
 		{Name: "rearm", Every: rearmEvery, Do: func(ctx context.Context) (bool, error) { return false, p.store.Outbox.Rearm(ctx) }},
-		{Name: "fan out", Every: fanOutEvery, Do: p.store.Subscriptions.FanOut},
-		{Name: "finish matching", Every: fanOutEvery, Do: p.store.Subscriptions.FinishMatching},
+		{Name: "fan out", Every: fanOutEvery, Do: p.store.Subscriptions.FinishRouting},
 		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.Outbox.ExpireDeliveries)},
 		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.Outbox.CancelDeleted)},
 		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {

@@ -39,7 +39,7 @@ SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, 
  CROSS JOIN (SELECT clock_timestamp() AS at) AS t
     ON CONFLICT DO NOTHING`
 
-	hasFanOuts = `SELECT EXISTS (SELECT FROM delivery_fanouts)`
+	hasUnfinished = `SELECT EXISTS (SELECT FROM delivery_fanouts), EXISTS (SELECT FROM delivery_unmatched)`
 
 	// fanOut writes a page for the event that has waited longest and that no other process is working on. Deleted subscriptions get
 	// nothing, nor do those with a delivery that has ended: a resend may have been faster.
@@ -171,12 +171,24 @@ func (p *pairs) add(eventID string, hits []delivery.Hit) {
 	}
 }
 
+// FinishRouting does a page of each of FanOut and FinishMatching, where there is work, and reports whether there may be more.
+func (s *Store) FinishRouting(ctx context.Context) (more bool, err error) {
+	var fansOut, matches, moreMatches bool
+	if err := s.db.QueryRow(ctx, hasUnfinished).Scan(&fansOut, &matches); err != nil {
+		return false, postgres.Failure("look for fan-outs", err)
+	}
+	if fansOut {
+		more, err = s.FanOut(ctx)
+	}
+	if matches && err == nil {
+		moreMatches, err = s.FinishMatching(ctx)
+	}
+	return more || moreMatches, err
+}
+
 // FanOut writes a page of the deliveries of an event that matches more subscriptions than its own transaction writes, and reports
 // whether there may be more to do. It is safe to run in several processes at once.
 func (s *Store) FanOut(ctx context.Context) (more bool, err error) {
-	if err := s.db.QueryRow(ctx, hasFanOuts).Scan(&more); !more {
-		return false, postgres.Failure("look for fan-outs", err)
-	}
 	var destinations []int64
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)

@@ -16,8 +16,6 @@ const (
 	queueUnmatched = `
 INSERT INTO delivery_unmatched (event_id, subscriptions) VALUES ($1, $2::text::int8multirange) ON CONFLICT DO NOTHING`
 
-	hasUnmatched = `SELECT EXISTS (SELECT FROM delivery_unmatched)`
-
 	// takeUnmatched locks the row of the event that has waited longest and that no other process is working on. The event's columns
 	// are those that addMessage reads; they are null if the event is gone.
 	takeUnmatched = `
@@ -66,9 +64,6 @@ func (u *unmatched) scan(row pgx.CollectableRow) error {
 // meanwhile gets nothing, one with another filter what that selects. One that was created or activated meanwhile gets nothing.
 func (s *Store) FinishMatching(ctx context.Context) (more bool, err error) {
 	defer postgres.Annotate(&err, "finish matching an event")
-	if err = s.db.QueryRow(ctx, hasUnmatched).Scan(&more); !more {
-		return false, err
-	}
 	var u unmatched
 	b := &pgx.Batch{}
 	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
