@@ -49,7 +49,7 @@ func TestHoweverManyDestinationsThereAre(t *testing.T) {
 				{"rearm", "WITH RECURSIVE firsts", 200 + 3*destinations, func() error { return db.Outbox.Rearm(ctx) }},
 				{"statistics", "WITH oldest AS", 25_000, func() error { return second(db.Outbox.DeliveryStats(ctx)) }},
 				{"overdue", "min(next_at)", 100, func() error { return second2(db.Outbox.Overdue(ctx)) }},
-				{"failing", "failing_since <=", 200 + 3*destinations, func() error {
+				{"failing", "failing_since <=", 200 + destinations, func() error {
 					return second(db.Subscriptions.Failing(ctx, time.Minute))
 				}},
 				{"expire", "q.queued_at < k.before", 200 + 8*destinations, func() error {

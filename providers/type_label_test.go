@@ -3,6 +3,7 @@ package providers
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,20 @@ func TestATypeHasALabel(t *testing.T) {
 		require.Equal(t, reading.OtherType, p.TypeLabel(fmt.Sprint("invented.", i)))
 	}
 	require.Equal(t, reading.OtherType, p.TypeLabel(""))
+}
+
+// A definition can name any number of types, and metrics can't show them all.
+func TestTypesOfADefinitionWithManyHaveOneLabel(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{400: "type.7", 501: reading.OtherType} {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprint("type.", i)
+		}
+		p := mustLoad(t, "name: acme\nextends: calcom\n"+
+			"overrides:\n  - {types: ["+strings.Join(all, ", ")+"], priority: high}\n")
+		require.Equal(t, want, p.TypeLabel("type.7"), "%d types", n)
+	}
 }
 
 // Every sample's event has a label of its own, whether it has its own name, comes in a batch, or belongs to a definition that

@@ -12,7 +12,7 @@ import (
 // for each of its event types.
 const (
 	maxPairs  = 4
-	maxLabels = 10_000
+	maxLabels = 4000
 )
 
 // pairs are a set of labels: alternating names and values.

@@ -15,9 +15,9 @@ import (
 )
 
 // maxSeries bounds the combinations of attributes of one instrument. Further ones are counted together under
-// otel.metric.overflow, so that senders can't fill the memory by inventing values. It allows 500 providers some event types each:
-// alerts that name a provider need its own series.
-const maxSeries = 10_000
+// otel.metric.overflow, so that senders can't fill the memory by inventing values. It allows 500 providers eight event types each:
+// alerts that name a provider need its own series. That many histograms are 20 MB of metrics.
+const maxSeries = 4000
 
 // latencyBuckets are in seconds: an acknowledgement takes milliseconds, a failing event minutes and more.
 var latencyBuckets = []float64{

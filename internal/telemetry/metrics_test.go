@@ -96,12 +96,12 @@ func TestInventedValuesCannotMakeSeriesWithoutEnd(t *testing.T) {
 	t.Parallel()
 	tel := start(t, telemetry.Options{})
 	received := counter(t, tel)
-	for i := range 12_000 {
+	for i := range 5000 {
 		received.Add(t.Context(), 1, metric.WithAttributes(attribute.String("event_type", fmt.Sprint("invented-", i))))
 	}
 	scraped := scrape(t, tel)
 	require.Contains(t, scraped, `otel_metric_overflow="true"`)
-	require.LessOrEqual(t, strings.Count(scraped, "holdfast_events_received_total{"), 10_000)
+	require.LessOrEqual(t, strings.Count(scraped, "holdfast_events_received_total{"), 4000)
 }
 
 func TestEachOf500ProvidersHasItsOwnSeries(t *testing.T) {
@@ -109,7 +109,7 @@ func TestEachOf500ProvidersHasItsOwnSeries(t *testing.T) {
 	tel := start(t, telemetry.Options{})
 	received := counter(t, tel)
 	for provider := range 500 {
-		for eventType := range 10 {
+		for eventType := range 7 {
 			received.Add(t.Context(), 1, metric.WithAttributes(
 				attribute.Int("provider", provider), attribute.Int("event_type", eventType)))
 		}

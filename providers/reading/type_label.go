@@ -11,6 +11,10 @@ import (
 // OtherType is the label of all event types that a definition doesn't name.
 const OtherType = "other"
 
+// maxTypeLabels is how many types and patterns of a definition become labels. Each is a histogram for each outcome: 10,000 types
+// would make 50 MB of metrics.
+const maxTypeLabels = 500
+
 // typeLabels are the types that a definition names, for metrics: senders can invent any number of others.
 type typeLabels struct {
 	names    map[string]bool
@@ -61,8 +65,11 @@ func (l *typeLabels) add(types []string) {
 }
 
 // TypeLabel returns the metric label of an event type: the type if the definition names it, else the first pattern of the
-// definition that it matches, else OtherType.
+// definition that it matches, else OtherType. If the definition names more than maxTypeLabels, all are OtherType.
 func (p *Reader) TypeLabel(eventType string) string {
+	if len(p.typeLabels.names)+len(p.typeLabels.patterns) > maxTypeLabels {
+		return OtherType
+	}
 	if p.typeLabels.names[eventType] {
 		return eventType
 	}
