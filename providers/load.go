@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-
 	"sync"
 
 	"holdfast/providers/auth"
@@ -93,6 +92,10 @@ func builtInEntry(files definition.Files, f definition.File) entry {
 
 // Compile compiles one of the files. The error joins a *definition.Error for every error.
 func Compile(files definition.Files, f definition.File) (*Provider, error) {
+	f, err := f.Whole()
+	if err != nil {
+		return nil, err
+	}
 	c := &mapping.Compiler{Problems: definition.Problems{File: f.Name, Place: f.Place}}
 	d, tree := c.Read(files, f)
 	p := compile(c, d, tree)

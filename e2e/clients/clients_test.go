@@ -54,7 +54,7 @@ func TestLibrariesVerifyHoldfastsSignatures(t *testing.T) {
 				require.NoError(t, p.Sign(r, l.signing(), time.Now()))
 				signed := outside(r)
 				require.NoError(t, l.verify(t, signed), eventType)
-				require.Error(t, l.verify(t, changed(signed)), "%s: the library refuses nothing", eventType)
+				require.Error(t, l.verify(t, l.changed(signed)), "%s: the library refuses nothing", eventType)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func (d *door) takes(t *testing.T, p *providers.Provider, r request) {
 	require.Equal(t, before+len(e.Events), d.count())
 	for _, one := range e.Events {
 		require.Nil(t, one.DeadLetter, one.Type)
-		if len(e.Events) == 1 {
+		if p.ItemPath() == "" {
 			require.Equal(t, r.Body, d.in[one.WorkflowID])
 		}
 	}
@@ -102,7 +102,7 @@ func (d *door) explain(t *testing.T, p *providers.Provider, r request) lint.Expl
 func (l library) forgeries(t *testing.T, p *providers.Provider, unsigned request) map[string]request {
 	t.Helper()
 	forged := map[string]request{
-		"its body was changed": changed(l.sign(t, unsigned, l.signing(), time.Now())),
+		"its body was changed": l.changed(l.sign(t, unsigned, l.signing(), time.Now())),
 		"another secret":       l.sign(t, unsigned, another(l.signing()), time.Now()),
 		"no signature":         unsigned,
 	}
@@ -132,8 +132,11 @@ func timestampOf(s definition.Scheme) *definition.Timestamp {
 }
 
 // changed is a request of which a letter of the body was changed.
-func changed(r request) request {
+func (l library) changed(r request) request {
 	at := strings.LastIndexFunc(r.Body, isLetter)
+	if l.Covered != "" {
+		at = strings.Index(r.Body, l.Covered)
+	}
 	r.Body = r.Body[:at] + otherThan(r.Body[at]) + r.Body[at+1:]
 	return r
 }

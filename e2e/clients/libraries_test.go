@@ -26,6 +26,8 @@ type library struct {
 	// Secret is what a receiver is configured with, SigningSecret what signs, if that is another one.
 	Secret        string `json:"secret"`
 	SigningSecret string `json:"signingSecret"`
+	// Covered begins what the signature covers, "" if that is the whole body.
+	Covered string `json:"covered"`
 	// Signs and Verifies say which of the two the library can do.
 	Signs    bool `json:"signs"`
 	Verifies bool `json:"verifies"`

@@ -21,6 +21,7 @@ type jwtScheme struct {
 	leeway, maxAge    time.Duration
 	claims            map[string]string
 	bodyHash, urlHash string
+	hashEncoding      string
 	timeless          bool // a token without any time never expires, for this one body
 }
 
@@ -29,6 +30,7 @@ func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
 	s := &jwtScheme{
 		tokenScheme: tokenScheme{secretsName: d.Secrets, in: "bearer"}, claims: d.Claims, bodyHash: d.BodyHash, urlHash: d.URLHash,
 	}
+	s.hashEncoding = p.OneOf(field+".hash_encoding", d.HashEncoding, "hex", "base64", "base64url")
 	if d.Header != "" {
 		s.in, s.field = "header", p.HeaderName(field+".header", d.Header)
 	}
@@ -139,22 +141,36 @@ func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
 
 // checkHashes requires the hashes of URL and body if the definition names their claims. Without a body its hash must be absent.
 func (s *jwtScheme) checkHashes(r *Request, claims map[string]any) error {
-	isHashed := func(url string) bool { return claims[s.urlHash] == hashText([]byte(url)) }
+	isHashed := func(url string) bool { return s.isHash(claims[s.urlHash], []byte(url)) }
 	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r.URL), isHashed) {
 		return denial.At(denial.BadSignature, s.part())
 	}
 	if s.bodyHash == "" {
 		return nil
 	}
-	want, ok := claims[s.bodyHash].(string)
-	if (ok || len(r.Body) > 0) && want != hashText(r.Body) {
+	if _, ok := claims[s.bodyHash].(string); (ok || len(r.Body) > 0) && !s.isHash(claims[s.bodyHash], r.Body) {
 		return denial.At(denial.BadSignature, s.part())
 	}
 	return nil
 }
 
-func hashText(data []byte) string {
+// isHash reports whether a claim is the hash of the data. Base64 may be padded or not.
+func (s *jwtScheme) isHash(claim any, data []byte) bool {
+	text, ok := claim.(string)
+	if s.hashEncoding == "hex" {
+		return ok && text == s.hash(data)
+	}
+	return ok && strings.TrimRight(text, "=") == strings.TrimRight(s.hash(data), "=")
+}
+
+func (s *jwtScheme) hash(data []byte) string {
 	sum := sha256.Sum256(data)
+	switch s.hashEncoding {
+	case "base64":
+		return base64.StdEncoding.EncodeToString(sum[:])
+	case "base64url":
+		return base64.URLEncoding.EncodeToString(sum[:])
+	}
 	return hex.EncodeToString(sum[:])
 }
 
@@ -180,10 +196,10 @@ func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {
 		claims[name] = value
 	}
 	if s.bodyHash != "" {
-		claims[s.bodyHash] = hashText(r.Body)
+		claims[s.bodyHash] = s.hash(r.Body)
 	}
 	if s.urlHash != "" {
-		claims[s.urlHash] = hashText([]byte(r.URL))
+		claims[s.urlHash] = s.hash([]byte(r.URL))
 	}
 	payload, err := json.Marshal(claims)
 	if err != nil {

@@ -47,7 +47,7 @@ func newPublicKey(p *definition.Problems, field string, d *definition.PublicKey,
 	s.signed.size = kind.size
 	s.encoding = encodings[p.OneOf(field+".encoding", d.Encoding, "base64", "hex")]
 	s.hexKey = p.OneOf(field+".key", d.Key, "base64", "hex") == "hex"
-	if kind.label == ed25519Keys.label && !s.hexKey { // any 32 bytes are a key
+	if kind.label == ed25519Keys.label && d.Key == "" { // any 32 bytes are a key: without a prefix, say how they are written
 		p.Required(field+".key_prefix", d.KeyPrefix)
 	}
 	return s

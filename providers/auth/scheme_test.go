@@ -1,14 +1,18 @@
 package auth
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
-	"holdfast/providers/auth/denial"
+	"encoding/hex"
+	"encoding/json"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/providers/auth/denial"
 )
 
 // Signatures published in the specifications and documentation of the providers.
@@ -63,20 +67,22 @@ func TestPublishedSignatures(t *testing.T) {
 func TestSchemes(t *testing.T) {
 	t.Parallel()
 	for name, scheme := range map[string]string{
-		"plain hex":       `hmac: {signed: "{body}", signature: {header: x-s}}`,
-		"plain base64":    `hmac: {signed: "{body}", encoding: base64, signature: {header: x-s}}`,
-		"prefix":          `hmac: {signed: "{body}", signature: {header: x-s, grammar: prefix, prefix: "v0="}}`,
-		"pairs":           `hmac: {signed: "{body}", signature: {header: x-s, grammar: pairs, separator: ";", field: h}}`,
-		"with time":       `hmac: {signed: "{timestamp}:{body}", signature: {header: x-s}, timestamp: {header: x-t, unit: ms}}`,
-		"with id":         `hmac: {signed: "{id}.{body}", signature: {header: x-s}, id: {header: x-i}}`,
-		"with url":        `hmac: {algorithm: sha1, signed: "{url}{body}", signature: {header: x-s}}`,
-		"base64 key":      `hmac: {key: base64, key_prefix: whsec_, signed: "{body}", signature: {header: x-s}}`,
-		"header token":    `token: {in: header, name: X-Token}`,
-		"bearer token":    `token: {in: bearer}`,
-		"query token":     `token: {in: query, name: key}`,
-		"path token":      `token: {in: path, name: token}`,
-		"basic":           `basic: {user: gateway}`,
-		"jwt with claims": `jwt: {claims: {app: acme}}`,
+		"plain hex":                `hmac: {signed: "{body}", signature: {header: x-s}}`,
+		"plain base64":             `hmac: {signed: "{body}", encoding: base64, signature: {header: x-s}}`,
+		"prefix":                   `hmac: {signed: "{body}", signature: {header: x-s, grammar: prefix, prefix: "v0="}}`,
+		"pairs":                    `hmac: {signed: "{body}", signature: {header: x-s, grammar: pairs, separator: ";", field: h}}`,
+		"with time":                `hmac: {signed: "{timestamp}:{body}", signature: {header: x-s}, timestamp: {header: x-t, unit: ms}}`,
+		"with time without a zone": `hmac: {signed: "{timestamp}:{body}", signature: {header: x-s}, timestamp: {header: x-t, unit: rfc3339_utc}}`,
+		"with HTTP date":           `hmac: {signed: "{timestamp}:{body}", signature: {header: x-s}, timestamp: {header: x-t, unit: http_date}}`,
+		"with id":                  `hmac: {signed: "{id}.{body}", signature: {header: x-s}, id: {header: x-i}}`,
+		"with url":                 `hmac: {algorithm: sha1, signed: "{url}{body}", signature: {header: x-s}}`,
+		"base64 key":               `hmac: {key: base64, key_prefix: whsec_, signed: "{body}", signature: {header: x-s}}`,
+		"header token":             `token: {in: header, name: X-Token}`,
+		"bearer token":             `token: {in: bearer}`,
+		"query token":              `token: {in: query, name: key}`,
+		"path token":               `token: {in: path, name: token}`,
+		"basic":                    `basic: {user: gateway}`,
+		"jwt with claims":          `jwt: {claims: {app: acme}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +159,80 @@ func TestJWT(t *testing.T) {
 		require.Error(t, err, name)
 		require.Equal(t, c.reason, denial.ReasonOf(err), name)
 	}
+}
+
+// A claim has the hash of the body in the definition's encoding, and in no other.
+func TestHashEncodings(t *testing.T) {
+	t.Parallel()
+	body := []byte(`{"id":"evt_2"}`) // its hash has a + and a / in base64
+	sum := sha256.Sum256(body)
+	forms := map[string]string{
+		"hex": hex.EncodeToString(sum[:]), "base64": base64.StdEncoding.EncodeToString(sum[:]),
+		"base64url": base64.URLEncoding.EncodeToString(sum[:]),
+	}
+	require.Contains(t, forms["base64"], "+")
+	for encoding, text := range forms {
+		p := compiled(t, "name: acme\nsecrets: A\nauth: [{jwt: {header: x-jwt, body_hash: sum, hash_encoding: "+encoding+"}}]\n"+
+			"type: .body.type\nkey: {parts: [.body.id]}\n")
+		check := func(claim any) error {
+			claims, err := json.Marshal(map[string]any{"exp": clock.Unix() + 60, "sum": claim})
+			require.NoError(t, err)
+			content := "eyJhbGciOiJIUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(claims)
+			token := content + "." + base64.RawURLEncoding.EncodeToString(jwtSum(content, secretOfTests))
+			return p.Authenticate(&Request{Header: map[string][]string{"x-jwt": {token}}, Body: body}, clock)
+		}
+		require.NoError(t, check(text), encoding)
+		require.Equal(t, encoding == "hex", check(strings.TrimRight(text, "=")+"=") != nil, "padding")
+		for other, foreign := range forms {
+			require.Equal(t, other == encoding, check(foreign) == nil, "%s as %s", other, encoding)
+		}
+		for _, claim := range []any{nil, "", "=", 5, []string{text}, text + "A", text[1:]} {
+			require.Equal(t, denial.BadSignature, denial.ReasonOf(check(claim)), "%s: %v", encoding, claim)
+		}
+	}
+}
+
+// A time without a zone is UTC. Other forms than the definition's are refused.
+func TestTimesInWords(t *testing.T) {
+	t.Parallel()
+	for unit, c := range map[string]struct{ good, bad []string }{
+		"rfc3339_utc": {
+			[]string{"2026-05-04T12:00:00", "2026-05-04T12:00:00.123456", "2026-05-04T12:00:00Z", "2026-05-04T14:00:00+02:00"},
+			[]string{"2026-05-04", "2026-05-04 12:00:00", "2026-05-04T12:00:00 ", "2026-05-04T25:00:00", "1777896000", ""},
+		},
+		"http_date": {
+			[]string{"Mon, 04 May 2026 12:00:00 GMT"},
+			[]string{"Mon, 04 May 2026 12:00:00 +0000", "Mon, 04 May 2026 14:00:00 CEST", "2026-05-04T12:00:00Z", "1777896000"},
+		},
+		"rfc3339": {nil, []string{"2026-05-04T12:00:00"}},
+	} {
+		at := signedTime{unit: unit}
+		for _, text := range c.good {
+			got, ok := at.parse(text)
+			require.True(t, ok, "%s: %s", unit, text)
+			require.WithinDuration(t, clock, got, time.Second)
+		}
+		for _, text := range c.bad {
+			_, ok := at.parse(text)
+			require.False(t, ok, "%s: %s", unit, text)
+		}
+	}
+}
+
+// A public key in base64 without a prefix works if the definition says so; a key of another length never does.
+func TestRawEd25519Key(t *testing.T) {
+	t.Parallel()
+	p := compiled(t, "name: acme\nsecrets: A\nauth: [{ed25519: {key: base64, signed: \"{timestamp}|{body}\", signature: {header: x-s}, "+
+		"timestamp: {header: x-t}}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n")
+	raw := strings.TrimPrefix(publicKey, "whpk_")
+	r := signedRequest(t, p, privateKey)
+	require.NoError(t, p.with(raw).Authenticate(r, clock))
+	require.NoError(t, p.with(strings.TrimRight(raw, "=")).Authenticate(r, clock))
+	for _, secret := range []string{publicKey, privateKey, raw[:40], raw[:42] + "AA" + raw[42:], strings.ToLower(raw)} {
+		require.Error(t, p.with(secret).Authenticate(r, clock), secret)
+	}
+	r.Body[0] = ' '
+	require.Equal(t, denial.BadSignature, denial.ReasonOf(p.with(raw).Authenticate(r, clock)))
 }
 
 // Only the address that the ingress reports counts, not a header, and the whole internet isn't a valid network.

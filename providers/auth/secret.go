@@ -250,6 +250,7 @@ func secretsWith(rsaKey crypto.Signer) []string {
 	all := []string{
 		"whsec_" + text, text, hex.EncodeToString(seed),
 		privatePrefix + text, "whpk_" + base64.StdEncoding.EncodeToString(public), hex.EncodeToString(public),
+		base64.StdEncoding.EncodeToString(public),
 	}
 	return slices.Concat(all, pairOf(ecdsaKey), pairOf(rsaKey))
 }

@@ -87,11 +87,14 @@ func checkUnused(p *definition.Problems, field string, d definition.Signature) {
 	}
 }
 
-// checkSeparator requires one character, and reports whether a space may follow it.
+// checkSeparator requires one character, and reports whether a space may follow it. A space alone is one, too.
 func checkSeparator(p *definition.Problems, field, separator string) (spaced bool) {
+	if separator == " " {
+		return false
+	}
 	character, spaced := strings.CutSuffix(separator, " ")
 	if p.Required(field+".separator", separator) && len(character) != 1 {
-		p.Add(field+".separator", "want one character, with or without a space behind it")
+		p.Add(field+".separator", "want one character, with or without a space behind it, or a space")
 	}
 	return spaced
 }
@@ -204,7 +207,7 @@ func (s signatureHeader) parse(value string) (signatures, error) {
 
 // elements splits a header at its separators.
 func (s signatureHeader) elements(value string) []string {
-	elements := strings.Split(value, strings.TrimSuffix(s.Separator, " "))
+	elements := strings.Split(value, cmp.Or(strings.TrimSuffix(s.Separator, " "), " "))
 	for i := range elements {
 		if s.spaced && i > 0 {
 			elements[i] = strings.TrimPrefix(elements[i], " ")

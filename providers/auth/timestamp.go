@@ -28,7 +28,7 @@ func newSignedTime(p *definition.Problems, field string, d *definition.Timestamp
 		return signedTime{}
 	}
 	t := signedTime{present: true, field: d.Field, body: d.Body, tolerance: defaultTolerance}
-	t.unit = p.OneOf(field+".unit", d.Unit, "s", "ms", "rfc3339")
+	t.unit = p.OneOf(field+".unit", d.Unit, "s", "ms", "rfc3339", "rfc3339_utc", "http_date")
 	if places := []string{d.Header, d.Field, d.Body}; len(slices.DeleteFunc(places, func(s string) bool { return s == "" })) != 1 {
 		p.Add(field, "want one of header, field and body")
 	}
@@ -79,15 +79,26 @@ func (t signedTime) find(r *Request, found signatures) (string, error) {
 }
 
 func (t signedTime) parse(text string) (time.Time, bool) {
-	if t.unit == "rfc3339" {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		return at, err == nil
+	for _, layout := range timeLayouts[t.unit] {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	if timeLayouts[t.unit] != nil {
+		return time.Time{}, false
 	}
 	n, ok := parseDigits(text)
 	if t.unit == "ms" {
 		return time.UnixMilli(n), ok
 	}
 	return time.Unix(n, 0), ok
+}
+
+// timeLayouts are the accepted forms of times in words, by unit. The first is the one that is signed. A time without a zone is UTC.
+var timeLayouts = map[string][]string{
+	"rfc3339":     {time.RFC3339Nano},
+	"rfc3339_utc": {"2006-01-02T15:04:05.999999999", time.RFC3339Nano},
+	"http_date":   {"Mon, 02 Jan 2006 15:04:05 GMT"},
 }
 
 // parseDigits parses 1 to 15 digits without a leading zero: every plausible time, and nothing else that a lenient parser would
@@ -134,8 +145,8 @@ func (t signedTime) format(now time.Time) string {
 		return ""
 	case t.unit == "ms":
 		return strconv.FormatInt(now.UnixMilli(), 10)
-	case t.unit == "rfc3339":
-		return now.UTC().Format(time.RFC3339Nano)
+	case timeLayouts[t.unit] != nil:
+		return now.UTC().Format(timeLayouts[t.unit][0])
 	}
 	return strconv.FormatInt(now.Unix(), 10)
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,7 +24,7 @@ const maxExtends = 5
 type File struct {
 	// Name is the file name without its folder.
 	Name string
-	// Tree is the content of the file: maps, lists and scalars.
+	// Tree is the content of the file: maps, lists and scalars. That of a built-in file lacks the samples; see Whole.
 	Tree   map[string]any
 	Origin Origin
 	// Replaced lists the lists that it replaces, as a whole, of the definition that it extends.
@@ -46,6 +47,20 @@ func (f File) SampleTypes() (types []string) {
 	return types
 }
 
+// Whole returns the file with the samples in its tree. Those of the built-in files, which are most of their text, are parsed only
+// for definitions that are compiled.
+func (f File) Whole() (File, error) {
+	if f.Origin != OriginBuiltIn || f.Tree["samples"] != nil {
+		return f, nil
+	}
+	tree, err := readTree(f.Text)
+	if err != nil {
+		return f, &Error{File: f.Name, Reason: err.Error()}
+	}
+	f.Tree = tree
+	return f, nil
+}
+
 // Place returns the place of a field in the file; see PlaceOf.
 func (f File) Place(field string) Place { return PlaceOf(f.own, field) }
 
@@ -55,9 +70,15 @@ type Files map[string]File
 // Names returns the sorted names.
 func (all Files) Names() []string { return slices.Sorted(maps.Keys(all)) }
 
+// withoutSamples returns a built-in file up to its samples, which are at its end.
+func withoutSamples(text []byte) []byte {
+	head, _, _ := bytes.Cut(text, []byte("\nsamples:"))
+	return head
+}
+
 // Collect reads the built-in definitions. The error joins one for every unreadable file.
 func Collect(builtIn fs.FS) (Files, error) {
-	all, err := readFiles(builtIn)
+	all, err := readFiles(builtIn, withoutSamples)
 	for name, f := range all {
 		f.Origin = OriginBuiltIn
 		all[name] = f
@@ -68,7 +89,7 @@ func Collect(builtIn fs.FS) (Files, error) {
 // Under returns a copy of these definitions with a folder's definitions merged over them. The error joins one for every
 // unreadable file; if the folder itself is unreadable, the map is nil.
 func (all Files) Under(folder fs.FS) (Files, error) {
-	found, err := readFiles(folder)
+	found, err := readFiles(folder, func(text []byte) []byte { return text })
 	if found == nil {
 		return nil, err
 	}
@@ -77,6 +98,8 @@ func (all Files) Under(folder fs.FS) (Files, error) {
 		f.Origin = OriginOwn
 		if below, ok := all[name]; ok {
 			f.Origin = OriginOverridden
+			below, unread := below.Whole()
+			err = errors.Join(err, unread)
 			f = f.upon(name, below)
 		}
 		out[name] = f
@@ -145,8 +168,8 @@ func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]
 	return inherit(inherited, tree)
 }
 
-// readFiles reads the definitions of one folder, by name.
-func readFiles(source fs.FS) (Files, error) {
+// readFiles reads the definitions of one folder, by name. Only what `parsed` returns of each file becomes its tree.
+func readFiles(source fs.FS, parsed func([]byte) []byte) (Files, error) {
 	entries, err := fs.ReadDir(source, ".")
 	if err != nil {
 		return nil, fmt.Errorf("read folder of definitions: %w", err)
@@ -157,7 +180,7 @@ func readFiles(source fs.FS) (Files, error) {
 		if entry.IsDir() || !IsFile(entry.Name()) {
 			continue
 		}
-		f, err := readFile(source, entry.Name())
+		f, err := readFile(source, entry.Name(), parsed)
 		if err != nil {
 			errs = append(errs, &Error{File: entry.Name(), Reason: err.Error()})
 			continue
@@ -173,7 +196,7 @@ func IsFile(name string) bool {
 	return (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".")
 }
 
-func readFile(source fs.FS, name string) (f File, err error) {
+func readFile(source fs.FS, name string, parsed func([]byte) []byte) (f File, err error) {
 	f.Name = name
 	if f.Text, err = fs.ReadFile(source, name); err != nil {
 		return f, errors.New("cannot be read")
@@ -182,7 +205,7 @@ func readFile(source fs.FS, name string) (f File, err error) {
 		return f, fmt.Errorf("is larger than %d bytes", maxFile)
 	}
 	f.own = f.Text
-	f.Tree, err = readTree(f.own)
+	f.Tree, err = readTree(parsed(f.own))
 	return f, err
 }
 

@@ -106,7 +106,7 @@ type Timestamp struct {
 	Header    string    `yaml:"header"`
 	Field     string    `yaml:"field"`
 	Body      string    `yaml:"body"`
-	Unit      string    `yaml:"unit"` // s (default), ms, rfc3339
+	Unit      string    `yaml:"unit"` // s (default), ms, rfc3339, rfc3339_utc, http_date
 	Tolerance *Duration `yaml:"tolerance"`
 }
 
@@ -137,9 +137,11 @@ type JWT struct {
 	Claims map[string]string `yaml:"claims"`
 	// MaxAge is how long a token without an expiry is valid after it was issued.
 	MaxAge *Duration `yaml:"max_age"`
-	// BodyHash and URLHash name the claims with the hex SHA-256 of the body and of the URL.
+	// BodyHash and URLHash name the claims with the SHA-256 of the body and of the URL.
 	BodyHash string `yaml:"body_hash"`
 	URLHash  string `yaml:"url_hash"`
+	// HashEncoding is that of the hashes: hex (default), base64, base64url; the last two with or without padding.
+	HashEncoding string `yaml:"hash_encoding"`
 }
 
 // Address accepts requests from networks. They are configured like secrets, since they differ between installations.

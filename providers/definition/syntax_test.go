@@ -18,7 +18,7 @@ func TestNestingIsBounded(t *testing.T) {
 	} {
 		nested := func(depth int) error {
 			text := "name: x\na:\n  " + strings.Repeat(level[0], depth) + strings.Repeat(level[1], depth)
-			_, err := readFiles(fstest.MapFS{"x.yaml": {Data: []byte(text)}})
+			_, err := readFiles(fstest.MapFS{"x.yaml": {Data: []byte(text)}}, func(text []byte) []byte { return text })
 			return err
 		}
 		require.ErrorContains(t, nested(100_000), "line 3: nested deeper than 64 levels", name)
