@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -20,7 +21,8 @@ import (
 	"holdfast/internal/devstack/program"
 )
 
-// A Debian with neither Go nor PostgreSQL, and this machine's network: $1 is its root, $2 the folder that becomes its /mnt.
+// A Debian with neither Go nor PostgreSQL, and this machine's network: $1 is its root, $2 the folder that becomes its /mnt, and $3
+// what becomes its /var/cache, since the root is kept for the next test, without what this one downloads.
 const emptyScript = `
 mount -t proc proc "$1/proc"
 mount --rbind /dev "$1/dev"
@@ -28,6 +30,7 @@ mount -t tmpfs hidden "$1/usr/lib/postgresql"
 mount --bind /etc/resolv.conf "$1/etc/resolv.conf"
 mount --bind /etc/ssl/certs "$1/etc/ssl/certs"
 mount --bind "$2" "$1/mnt"
+mount --bind "$3" "$1/var/cache"
 exec chroot "$1" /bin/sh -ec 'cd /mnt; exec ./holdfast dev'
 `
 
@@ -58,8 +61,8 @@ func (f *first) String() string {
 // downloads PostgreSQL, says so, and processes the event that its screen suggests. The second start downloads nothing.
 func TestTheDevArchiveOnADebianWithoutPostgreSQL(t *testing.T) {
 	skipWithoutMachine(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir, cache := t.TempDir(), t.TempDir()
+	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(cache, 0o755)))
 	archive := buildDevArchive(t)
 	machineRoot := debianRoot(t, *machineDir)
 	for _, download := range []bool{true, false} {
@@ -68,7 +71,7 @@ func TestTheDevArchiveOnADebianWithoutPostgreSQL(t *testing.T) {
 			out, err := exec.Command("tar", "-xzf", archive, "-C", dir).CombinedOutput()
 			require.NoError(t, err, string(out))
 		}
-		f.start(machineRoot, dir)
+		f.start(machineRoot, dir, cache)
 		f.await("Holdfast is running")
 		require.Equal(t, download, strings.Contains(f.String(), "downloading PostgreSQL"), f)
 		f.step("it says that it is running")
@@ -122,9 +125,9 @@ func environmentForDev(t *testing.T) []string {
 	return env
 }
 
-func (f *first) start(machineRoot, dir string) {
+func (f *first) start(machineRoot, dir, cache string) {
 	f.t.Helper()
-	f.command = exec.Command("unshare", "--mount", "sh", "-ec", emptyScript, "dev", machineRoot, dir)
+	f.command = exec.Command("unshare", "--mount", "sh", "-ec", emptyScript, "dev", machineRoot, dir, cache)
 	f.command.Env, f.command.Stdout, f.command.Stderr = f.env, f, f
 	f.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(f.t, f.command.Start())
