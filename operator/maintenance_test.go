@@ -23,6 +23,10 @@ func (s *stub) Purge(_ context.Context, by oversight.Actor) (map[retention.Kind]
 	return map[retention.Kind]int64{retention.Events: 7}, s.changed("purge", by)
 }
 
+func (s *stub) PlanPurge(context.Context) (map[retention.Kind]time.Time, error) {
+	return map[retention.Kind]time.Time{retention.Events: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}, s.call("plan purge")
+}
+
 func (s *stub) PlanExpunge(_ context.Context, id string) (retention.Expunged, error) {
 	return retention.Expunged{EventID: id, WorkflowIDs: []string{"acme:evt_1"}, Events: 1}, s.call("plan expunge")
 }
@@ -45,6 +49,7 @@ func TestMaintenanceIsForAdministrators(t *testing.T) {
 	tokens, texts := crowd(t)
 	for _, c := range []struct{ path, content, call string }{
 		{"/purge", `{"reason":"disk"}`, "purge"},
+		{"/purge", `{"dry_run":true}`, "plan purge"},
 		{"/events/" + someID + "/expunge", `{"reason":"asked"}`, "expunge"},
 		{"/events/acme:a%2Fb/expunge", `{"dry_run":true}`, "plan expunge"},
 		{"/reconcile", `{"since":"3h"}`, "reconcile"},

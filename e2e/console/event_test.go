@@ -38,6 +38,9 @@ func TestOneEventIsShownWhole(t *testing.T) {
 	require.Contains(t, b.page(), body, "byte for byte")
 
 	require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`))
+	require.Contains(t, b.page(), "This can't be undone")
+	b.requireAccessible()
+	require.Equal(t, 200, b.submit("main form.confirm button"))
 	require.Equal(t, "/console/events/"+id, b.path())
 	require.Contains(t, b.text(".flash"), "Resending to sample-http")
 	eventually(t, "it was resent", func() error {

@@ -111,6 +111,7 @@ func TestPagesWorkUnderAPath(t *testing.T) {
 		b.submit("#rows a")
 		require.Equal(t, prefix+"/console/events/"+id, b.path(), name)
 		require.Equal(t, 200, b.submit(`button[aria-label="Resend to sample-http"]`), name)
+		require.Equal(t, 200, b.submit("main form.confirm button"), name)
 		require.Contains(t, b.text(".flash"), "Resending to sample-http", name)
 		for section := range b.count("nav[aria-label=Sections] a") {
 			b.open(prefix + "/console")

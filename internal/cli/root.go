@@ -9,8 +9,9 @@ import (
 
 // The groups of `holdfast help`.
 const (
-	GroupRun     = "run"
-	GroupOperate = "operate"
+	GroupRun      = "run"
+	GroupOperate  = "operate"
+	GroupAdvanced = "advanced"
 )
 
 // Group returns a command that only has subcommands.
@@ -29,6 +30,15 @@ func addExamples(c *cobra.Command) {
 	}
 }
 
+// groupOf returns the group of a command that names none: few users need the advanced ones.
+func groupOf(name string) string {
+	switch name {
+	case "inbox", "rebuild", "import", "compare", "conflict", "payload-key", "purge", "reconcile":
+		return GroupAdvanced
+	}
+	return GroupOperate
+}
+
 // NewRoot returns the program with these commands. All of them refuse unknown arguments.
 func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
@@ -42,9 +52,10 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: GroupRun, Title: "Run it:"},
 		&cobra.Group{ID: GroupOperate, Title: "Operate it:"},
+		&cobra.Group{ID: GroupAdvanced, Title: "Advanced:"},
 	)
 	for _, c := range commands {
-		c.GroupID = cmp.Or(c.GroupID, GroupOperate)
+		c.GroupID = cmp.Or(c.GroupID, groupOf(c.Name()))
 	}
 	root.AddCommand(commands...)
 	return Program(root)

@@ -19,6 +19,8 @@ import (
 type Maintenance interface {
 	// Purge removes what is past its retention, and returns the numbers of rows, also with an error.
 	Purge(ctx context.Context, by oversight.Actor) (map[retention.Kind]int64, error)
+	// PlanPurge returns the time before which a purge removes each kind of data; kinds that are kept forever are missing.
+	PlanPurge(ctx context.Context) (map[retention.Kind]time.Time, error)
 	PlanExpunge(ctx context.Context, id string) (retention.Expunged, error)
 	// Expunge removes an event's content. With a *maintenance.ArchiveError, the event is expunged.
 	Expunge(ctx context.Context, id string, by oversight.Actor) (retention.Expunged, error)
@@ -26,10 +28,20 @@ type Maintenance interface {
 	Reconcile(ctx context.Context, since, until time.Time, by oversight.Actor) (reconcile.Comparison, error)
 }
 
+// PurgeRequest is the body of a purge.
+type PurgeRequest struct {
+	httpapi.Reasoned
+
+	// DryRun removes nothing, and returns the times before which data would be removed.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
 // Purged counts what a purge has removed.
 type Purged struct {
-	// Removed counts rows by kind of data; kinds that are kept forever are missing.
+	// Removed counts rows by kind of data; kinds that are kept forever are missing. It is empty after a dry run.
 	Removed map[retention.Kind]int64 `json:"removed"`
+	// Before has the time before which each kind of data would be removed; only of a dry run.
+	Before map[retention.Kind]time.Time `json:"before,omitempty"`
 	// Problem says why a part couldn't be purged.
 	Problem string `json:"problem,omitempty"`
 }
@@ -66,7 +78,7 @@ type ReconcileRequest struct {
 func (a *API) maintenanceRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		httpapi.Post("purge", "/purge", "Remove what is past its retention, as the schedule does", a.purge).
-			Explain(httpapi.SlowDetails).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, Purged{}),
+			Explain(httpapi.SlowDetails).MayTake(PurgeRequest{}).Returns(fiber.StatusOK, Purged{}),
 		httpapi.Post("expungeEvent", "/events/:id/expunge",
 			"Remove the content of an event from PostgreSQL, Temporal and the archive, for a reason", a.expunge).
 			Explain("Its key stays, so that a redelivery is a duplicate. Entities are folded again without the event. "+
@@ -79,12 +91,17 @@ func (a *API) maintenanceRoutes() []httpapi.Route {
 }
 
 func (a *API) purge(c *fiber.Ctx) error {
-	var body httpapi.Reasoned
+	var body PurgeRequest
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
 	by := httpapi.Actor(c, body.Reason)
 	return httpapi.RespondSlowly(c, func(ctx context.Context) (done Purged, err error) {
+		if body.DryRun {
+			done.Removed = map[retention.Kind]int64{}
+			done.Before, err = a.Maintenance.PlanPurge(ctx)
+			return done, explained(err)
+		}
 		done.Removed, err = a.Maintenance.Purge(ctx, by)
 		if err != nil && done.Removed != nil && event.ClassOf(err) != event.ClassTransient {
 			done.Problem, err = err.Error(), nil // the rest was purged

@@ -11,6 +11,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/operator/access"
+	"holdfast/operator/api"
 )
 
 var confirmAction = regexp.MustCompile(`<form class="confirm" method="post" action="([^"]+)"`)
@@ -61,4 +62,25 @@ func TestPendingDeliveriesAreCanceledAsCounted(t *testing.T) {
 	status, _, _ = s.send(t, access.RoleViewer, action, url.Values{"count": {"1234"}})
 	require.Equal(t, 403, status)
 	require.Len(t, behind.canceled, 2)
+}
+
+// What was sent can't be taken back: a resend of one delivery asks first, and keeps the reason.
+func TestAResendAsksFirst(t *testing.T) {
+	t.Parallel()
+	const id = "01a2b3c4-d5e6-7f80-91a2-b3c4d5e6f708"
+	behind := newDestinations()
+	behind.deliveries = []delivery.Delivery{{EventID: id, SubscriptionID: 7, Subscription: "crm"}}
+	shown := behind.shown()
+	shown.API.Events = struct{ api.EventStore }{}
+	s := startShowing(t, shown, "", true)
+	status, page := s.look(t, access.RoleOperator, "/console/events/"+id+"/resend?subscription=7")
+	require.Equal(t, 200, status, page)
+	require.Contains(t, page, "This can&#39;t be undone.")
+	require.Empty(t, behind.sent)
+	action := html.UnescapeString(confirmAction.FindStringSubmatch(page)[1])
+	status, _, page = s.send(t, access.RoleOperator, action, url.Values{"subscription": {"7"}, "reason": {"INC-42"}})
+	require.Equal(t, 303, status, page)
+	require.Equal(t, "INC-42", behind.did[0].Reason)
+	status, _ = s.look(t, access.RoleOperator, "/console/events/"+id+"/resend?subscription=8")
+	require.Equal(t, 404, status)
 }

@@ -128,12 +128,24 @@ func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 	return k, err
 }
 
+// confirmResendDelivery asks for confirmation: what was sent can't be taken back.
+func (c *Console) confirmResendDelivery(ctx *fiber.Ctx) error {
+	return c.confirmDelivery(ctx, "/resend", frame.Confirm{
+		Title: "Resend a delivery", Button: "Resend", Reason: "optional",
+		Question: "Sends the event to the destination, even if it has received it before. This can't be undone.",
+	})
+}
+
 func (c *Console) resendDelivery(ctx *fiber.Ctx) error {
 	k, err := deliveryOf(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := c.API.Outbound.Deliveries.Resend(ctx.UserContext(), k, httpapi.Actor(ctx, ""))
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := c.API.Outbound.Deliveries.Resend(ctx.UserContext(), k, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}
@@ -141,6 +153,14 @@ func (c *Console) resendDelivery(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
+	return c.confirmDelivery(ctx, "/cancel", frame.Confirm{
+		Title: "Cancel a delivery", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
+		Question: "The destination won't get this event unless you resend it.",
+	})
+}
+
+// confirmDelivery asks a question about the delivery that the query names, and posts the answer to a path below its event.
+func (c *Console) confirmDelivery(ctx *fiber.Ctx, action string, q frame.Confirm) error {
 	k, err := deliveryOf(ctx)
 	if err != nil {
 		return err
@@ -151,13 +171,10 @@ func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
 	}
 	for _, d := range all {
 		if d.SubscriptionID == k.SubscriptionID {
-			return c.Ask(ctx, frame.Confirm{
-				Section: "Events", Title: "Cancel a delivery",
-				Question: "The destination won't get this event unless you resend it.",
-				Facts:    []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}},
-				Action:   eventPath(k.EventID) + "/cancel", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
-				Fields: []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}, Back: eventPath(k.EventID),
-			})
+			q.Section, q.Action, q.Back = "Events", eventPath(k.EventID)+action, eventPath(k.EventID)
+			q.Facts = []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}}
+			q.Fields = []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}
+			return c.Ask(ctx, q)
 		}
 	}
 	return event.ErrNotFound

@@ -30,6 +30,7 @@ func (c *Console) eventRoutes() []route {
 		{"POST", "/console/events/:id/replay", c.replayEvent},
 		{"GET", "/console/events/:id/edit", c.showEdit},
 		{"POST", "/console/events/:id/edit", c.editEvent},
+		{"GET", "/console/events/:id/resend", c.confirmResendDelivery},
 		{"POST", "/console/events/:id/resend", c.resendDelivery},
 		{"GET", "/console/events/:id/cancel", c.confirmCancel},
 		{"POST", "/console/events/:id/cancel", c.cancelDelivery},

@@ -9,6 +9,21 @@ import (
 	"holdfast/event/retention"
 )
 
+// PlanPurge returns the time before which a purge removes each kind of data. Kinds that are kept forever are missing.
+func (s *Service) PlanPurge(ctx context.Context) (map[retention.Kind]time.Time, error) {
+	keep, err := s.Keep(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan := map[retention.Kind]time.Time{}
+	for _, kind := range retention.All() {
+		if before, ok := keep.Until(kind, time.Now()); ok {
+			plan[kind] = before
+		}
+	}
+	return plan, nil
+}
+
 // Purge removes what is older than its retention, and returns the number of rows by kind. Kinds that are kept forever are
 // missing. An error of one kind doesn't stop the others.
 func (s *Service) Purge(ctx context.Context, by oversight.Actor) (removed map[retention.Kind]int64, err error) {

@@ -24,6 +24,17 @@ func expungeEvent(c *cobra.Command, a *cli.API, argument string, dryRun bool) er
 	if err != nil {
 		return err
 	}
+	if cli.Asks(c) && !dryRun {
+		var plan api.ExpungedEvent
+		path := cli.Path("events", id, "expunge")
+		if err := a.Change(c.Context(), http.MethodPost, path, api.ExpungeRequest{DryRun: true}, &plan); err != nil {
+			return err
+		}
+		shown := func(w io.Writer) error { return writeExpungePlan(w, plan.Expunged) }
+		if ok, err := cli.ConfirmPlan(c, plan.Expunged, shown, false, "Expunge the event permanently?"); !ok {
+			return err
+		}
+	}
 	var done api.ExpungedEvent
 	if err := a.Change(c.Context(), http.MethodPost, cli.Path("events", id, "expunge"), body, &done); err != nil {
 		return err
@@ -56,14 +67,16 @@ func printExpunged(c *cobra.Command, gone retention.Expunged) error {
 }
 
 func printPlan(c *cobra.Command, plan retention.Expunged) error {
-	return cli.Print(c, plan, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "would expunge event %s: %d row(s), %d dead letter(s), %d change(s) of %d entities\n",
-			plan.EventID, plan.Events, plan.DeadLetters, plan.Changes, plan.Entities)
-		if err != nil {
-			return err
-		}
-		return writeEntities(w, plan, "would be", "would be")
-	})
+	return cli.Print(c, plan, func(w io.Writer) error { return writeExpungePlan(w, plan) })
+}
+
+func writeExpungePlan(w io.Writer, plan retention.Expunged) error {
+	_, err := fmt.Fprintf(w, "would expunge event %s: %d row(s), %d dead letter(s), %d change(s) of %d entities\n",
+		plan.EventID, plan.Events, plan.DeadLetters, plan.Changes, plan.Entities)
+	if err != nil {
+		return err
+	}
+	return writeEntities(w, plan, "would be", "would be")
 }
 
 // writeEntities lists the entities that couldn't be folded again from the database alone.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +21,8 @@ func PurgeCommand() *cobra.Command {
 	command := cli.WithAPI(&cobra.Command{
 		Use:   "purge",
 		Short: "Remove data past its retention, or one event's content",
-		Long: "Without flags, it runs the scheduled purge now: it removes what is older than\n" +
-			"HOLDFAST_RETENTION_…. Events stay until Temporal has deleted their\n" +
+		Long: "Without --expunge, it runs the scheduled purge now: it removes what is older than\n" +
+			"HOLDFAST_RETENTION_…. On a terminal it shows the plan and asks first. Events stay until Temporal has deleted their\n" +
 			"runs. Where HOLDFAST_ARCHIVE is set, events and dead letters are written there first;\n" +
 			"`holdfast import` reads them.\n\n" +
 			"With --expunge it removes the content of one event everywhere, in PostgreSQL, in\n" +
@@ -29,25 +30,33 @@ func PurgeCommand() *cobra.Command {
 			"duplicate, and an audit row says who did it and why. Entities are folded again without the event.\n" +
 			"Where an earlier purge has removed their changes they are recomputed from the archive, or marked\n" +
 			"incomplete; --dry-run shows which.",
-		Example: "  holdfast purge\n  holdfast purge --expunge stripe:evt_123 --dry-run\n" +
+		Example: "  holdfast purge --dry-run\n  holdfast purge --expunge stripe:evt_123 --dry-run\n" +
 			"  holdfast purge --expunge stripe:evt_123 --reason 'asked by the customer'",
 	}, func(c *cobra.Command, a *cli.API, _ []string) error {
 		if expunge != "" {
 			return expungeEvent(c, a, expunge, dryRun)
 		}
-		if dryRun {
-			return cli.UsageError(c, errors.New("--dry-run is for --expunge: a purge has no plan"))
-		}
-		return purgeExpired(c, a)
+		return purgeExpired(c, a, dryRun)
 	})
 	command.Flags().StringVar(&expunge, "expunge", "", "the event to remove: its ID, workflow ID, key or dead letter")
 	cli.AddDryRunFlag(command, &dryRun)
+	cli.AddYesFlag(command, "do not ask on a terminal")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command
 }
 
-func purgeExpired(c *cobra.Command, a *cli.API) error {
+func purgeExpired(c *cobra.Command, a *cli.API, dryRun bool) error {
+	if dryRun || cli.Asks(c) {
+		var plan api.Purged
+		if err := a.Change(c.Context(), http.MethodPost, "/purge", api.PurgeRequest{DryRun: true}, &plan); err != nil {
+			return err
+		}
+		shown := func(w io.Writer) error { return writePurgePlan(w, plan.Before) }
+		if ok, err := cli.ConfirmPlan(c, plan.Before, shown, dryRun, "Remove this data?"); !ok {
+			return err
+		}
+	}
 	var done api.Purged
 	if err := a.Change(c.Context(), http.MethodPost, "/purge", cli.Reasoned(c), &done); err != nil {
 		return err
@@ -61,6 +70,18 @@ func problemOf(text string) error {
 		return nil
 	}
 	return errors.New(cli.Printable(text))
+}
+
+func writePurgePlan(w io.Writer, before map[retention.Kind]time.Time) error {
+	table := cli.NewTable(w, "KEPT", "REMOVED IF OLDER THAN")
+	for _, kind := range retention.All() {
+		if at, ok := before[kind]; ok {
+			table.Row(string(kind), cli.TimeText(at))
+		} else {
+			table.Row(string(kind), "kept forever")
+		}
+	}
+	return table.Flush()
 }
 
 func printPurged(c *cobra.Command, removed map[retention.Kind]int64) error {

@@ -22,6 +22,14 @@ func discardCommand() *cobra.Command {
 		"  holdfast dlq discard 7 --reason 'a test of the sender'",
 		"discarded dead letter %s\n", http.MethodPost, "discard")
 	_ = command.MarkFlagRequired(cli.ReasonFlag)
+	cli.AddYesFlag(command, "do not ask on a terminal")
+	discard := command.RunE
+	command.RunE = func(c *cobra.Command, args []string) error {
+		if cli.Asks(c) && !cli.Confirm(c, "Discard it, and undo its changes of entities?") {
+			return errors.New("nothing was discarded (--yes discards without asking)")
+		}
+		return discard(c, args)
+	}
 	return command
 }
 

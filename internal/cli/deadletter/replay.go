@@ -62,6 +62,9 @@ type replayOptions struct {
 	wait, fetch, dryRun bool
 }
 
+// maxUnasked is how many dead letters are replayed without asking.
+const maxUnasked = 3
+
 func (o *replayOptions) run(c *cobra.Command, a *cli.API) error {
 	var plan operation.ReplayPlan
 	if err := a.Change(c.Context(), http.MethodPost, "/replays/plan", o.ReplayRequest, &plan); err != nil {
@@ -70,8 +73,10 @@ func (o *replayOptions) run(c *cobra.Command, a *cli.API) error {
 	cli.WarnUnknownProvider(c, a.Cfg, o.Provider, int(plan.Count))
 	shown := func(w io.Writer) error { return writePlan(w, o.ReplayFilter, plan, o.Rate) }
 	question := fmt.Sprintf("Replay %d dead letters?", plan.Count)
-	if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
-		return err
+	if o.dryRun || plan.Count == 0 || plan.Count > maxUnasked {
+		if ok, err := cli.ConfirmPlan(c, plan, shown, o.dryRun || plan.Count == 0, question); !ok {
+			return err
+		}
 	}
 	r, err := replays().Start(c, a, o.ReplayRequest)
 	if r.ID == "" {

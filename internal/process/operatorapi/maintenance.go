@@ -24,6 +24,10 @@ func (s maintained) Purge(ctx context.Context, by oversight.Actor) (map[retentio
 	return maintain(ctx, s, func(m *maintenance.Service) (map[retention.Kind]int64, error) { return m.Purge(ctx, by) })
 }
 
+func (s maintained) PlanPurge(ctx context.Context) (map[retention.Kind]time.Time, error) {
+	return maintain(ctx, s, func(m *maintenance.Service) (map[retention.Kind]time.Time, error) { return m.PlanPurge(ctx) })
+}
+
 func (s maintained) PlanExpunge(ctx context.Context, id string) (retention.Expunged, error) {
 	return maintain(ctx, s, func(m *maintenance.Service) (retention.Expunged, error) { return m.PlanExpunge(ctx, id) })
 }
