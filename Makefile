@@ -97,12 +97,13 @@ test-fast: $(TEST_PARTS) $(TEST_NEEDS) ## The same tests without the race detect
 
 # Packages whose tests run without the race detector: those without goroutines or state for several of them, and those that drive
 # programs, which are built without it. internal/archtest derives the list from the code.
-UNRACED := activities/eventlist activities/fetcher delivery/admin deploy \
+UNRACED := activities/eventlist activities/fetcher delivery/admin deploy docs/examples/worker \
 	e2e e2e/chaos e2e/cluster e2e/compose e2e/console e2e/drill e2e/importer e2e/soak e2e/versions \
 	event event/fold event/operation event/oversight event/retention internal/archtest internal/buildinfo \
 	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/config/reference \
 	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
-	operator/api/deliveryapi operator/console/plot operator/importer operator/launch persistence/entities persistence/read \
+	operator/api/deliveryapi operator/console/manual operator/console/plot operator/importer operator/launch \
+	persistence/entities persistence/read \
 	providers/auth/denial providers/definition providers/jq providers/mapping providers/reading workflows/histories
 
 # A run of go test has the detector for all packages or for none, hence two. They don't run side by side: on two cores that saved a tenth

@@ -398,10 +398,19 @@ var Table = []Rule{
 	{Package: "operator/console/plot", Why: "plots depend only on the values of the metrics",
 		// number formats
 		Ours: list("operator/console/frame")},
+	{Package: "docs", Why: "the program has the pages of its version; who serves them, renders them"},
+	{Package: "docs/examples/endpoint", Why: "users copy it: it uses nothing of Holdfast",
+		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries")},
+	{Package: "docs/examples/worker", Why: "users copy it: it uses nothing of Holdfast",
+		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
+	{Package: "operator/console/manual", Why: "the documentation is the same on every page, and needs neither a store nor the API",
+		Ours:      list("docs"),
+		Libraries: list("github.com/yuin/goldmark"),
+		Never:     neverInOperator},
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
-			"internal/word operator/api operator/api/deliveryapi operator/console/frame operator/console/plot " +
+			"internal/word operator/api operator/api/deliveryapi operator/console/frame operator/console/manual operator/console/plot " +
 			"operator/access operator/guard operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},

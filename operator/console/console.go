@@ -6,15 +6,21 @@ package console
 
 import (
 	"embed"
+	"errors"
 	"html/template"
+	"io/fs"
 	"log/slog"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
+	"holdfast/event"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/manual"
 	"holdfast/operator/console/plot"
 	"holdfast/operator/guard"
+	"holdfast/operator/httpapi"
 	"holdfast/providers"
 )
 
@@ -67,13 +73,50 @@ func (c *Console) Site() *guard.Site {
 	var all []guard.Page
 	for _, routes := range [][]route{
 		c.nowRoutes(), c.eventRoutes(), c.deadLetterRoutes(), c.entityRoutes(), c.deliveryRoutes(), c.destinationRoutes(),
-		c.providerRoutes(), c.operationRoutes(), c.auditRoutes(),
+		c.providerRoutes(), c.operationRoutes(), c.auditRoutes(), c.manualRoutes(),
 	} {
 		for _, r := range routes {
 			all = append(all, guard.Page(r))
 		}
 	}
 	return c.Frame.Site(all)
+}
+
+func (c *Console) manualRoutes() []route {
+	return []route{
+		{"GET", frame.Manual, c.showManual},
+		{"GET", frame.Manual + "/:name", c.showManual},
+	}
+}
+
+// manualPage is the data of a page of the documentation.
+type manualPage struct {
+	manual.Page
+
+	// Query is what was searched for, and Found the result.
+	Query string
+	Found []manual.Found
+}
+
+// showManual shows a page of the documentation, or the index with the result of a search.
+func (c *Console) showManual(ctx *fiber.Ctx) error {
+	name := manual.Index
+	if ctx.Params("name") != "" {
+		var err error
+		if name, err = httpapi.PathText(ctx, "name"); err != nil {
+			return err
+		}
+	}
+	page, err := manual.Read(c.Prefix+frame.Manual, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return event.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	data := manualPage{Page: page, Query: strings.TrimSpace(ctx.Query("q"))}
+	data.Found = manual.Search(data.Query)
+	return c.Show(ctx, "manual", frame.Page{Title: page.Title, Section: "Documentation", Data: data})
 }
 
 // route is a page or the target of a form. Package access defines the role that it needs.

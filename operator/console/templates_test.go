@@ -43,6 +43,7 @@ func TestTemplatesReadExistingFields(t *testing.T) {
 		"dead_letter":  shown[deadLetterPage]{},
 		"dead_letters": shown[deadLetterList]{},
 		"made":         shown[madePage]{},
+		"manual":       shown[manualPage]{},
 		"now":          shown[nowPage]{},
 		"operation":    shown[operationView]{},
 		"operations":   shown[[]operationGroup]{},

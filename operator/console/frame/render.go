@@ -19,6 +19,9 @@ import (
 	"holdfast/operator/httpapi"
 )
 
+// Manual is the path of the documentation.
+const Manual = "/console/docs"
+
 //go:embed parts
 var parts embed.FS
 
@@ -41,7 +44,9 @@ type View struct {
 	Sections  []section
 	Flash     *Flash
 	Version   string
-	csrf      string
+	// Docs is the path of the page's documentation, without the prefix; "" if the user isn't logged in.
+	Docs string
+	csrf string
 }
 
 // parse parses the templates: each page's file defines "content", within the layout and with the shared parts, which are in the
@@ -67,7 +72,7 @@ func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 		Flash: takeFlash(ctx, f.prefix), csrf: guard.CSRFToken(ctx),
 	}
 	if v.Caller.Name != "" {
-		v.Sections = f.sections(v.Caller.Role, p.Section)
+		v.Sections, v.Docs = f.sections(v.Caller.Role, p.Section), docsOf(p.Section)
 	}
 	return f.render(ctx, name, "layout.html", v)
 }
@@ -144,6 +149,19 @@ func (f *Frame) sections(role access.Role, current string) (shown []section) {
 		}
 	}
 	return shown
+}
+
+// docsOf returns where the documentation of a section begins.
+func docsOf(section string) string {
+	page, ok := map[string]string{
+		"Events": "/console", "Dead letters": "/replay", "Entities": "/keys-and-entities", "Deliveries": "/deliveries",
+		"Destinations": "/console#destinations-and-subscriptions", "Providers": "/provider-setup", "Operations": "/replay",
+		"Audit": "/operator-api", "Now": "/playbook",
+	}[section]
+	if !ok {
+		return Manual
+	}
+	return Manual + page
 }
 
 // May reports whether a role may use a route of the console, given by its registered path.
