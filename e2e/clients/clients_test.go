@@ -39,6 +39,28 @@ func TestLibrarySignaturesAreAccepted(t *testing.T) {
 	}
 }
 
+// During a rotation both secrets are configured: what the library signs with either gets in, and with a third one nothing does.
+func TestBothSecretsOfARotationAreAccepted(t *testing.T) {
+	t.Parallel()
+	for _, l := range libraries(t).library {
+		if !l.Signs {
+			continue
+		}
+		t.Run(l.Name, func(t *testing.T) {
+			t.Parallel()
+			next := another(l.Secret)
+			d := openDoor(t, l.Secret, next)
+			p := l.provider(t, d.catalogue)
+			eventType := p.SampleTypes()[0]
+			for _, secret := range []string{l.Secret, next} {
+				d.takes(t, p, l.sign(t, sampleOf(t, p, eventType, uniqueID()), secret, time.Now()))
+			}
+			status, answer := d.post(t, l.sign(t, sampleOf(t, p, eventType, uniqueID()), another(next), time.Now()))
+			require.Equal(t, p.Replies().Unauthentic, status, answer)
+		})
+	}
+}
+
 // What `holdfast send` signs the provider's own library takes, and nothing that was changed since.
 func TestLibrariesVerifyHoldfastsSignatures(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // publicURL is the ingress's URL for senders. Some schemes sign it.
 const publicURL = "https://hooks.example.com"
 
-// door is the ingress with one secret for all, in this process. Behind it nothing is processed: what gets in is noted.
+// door is the ingress with the same secrets for all, in this process. Behind it nothing is processed: what gets in is noted.
 type door struct {
 	address   string
 	catalogue *providers.Catalogue
@@ -58,16 +58,16 @@ func (d *door) count() int {
 	return len(d.in)
 }
 
-func catalogueWith(t *testing.T, secret string) *providers.Catalogue {
+func catalogueWith(t *testing.T, secrets ...string) *providers.Catalogue {
 	t.Helper()
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
-	return catalogue.WithSecrets(func(string) []string { return []string{secret} })
+	return catalogue.WithSecrets(func(string) []string { return secrets })
 }
 
-func openDoor(t *testing.T, secret string) *door {
+func openDoor(t *testing.T, secrets ...string) *door {
 	t.Helper()
-	d := &door{catalogue: catalogueWith(t, secret), in: map[string]string{}}
+	d := &door{catalogue: catalogueWith(t, secrets...), in: map[string]string{}}
 	in := intake.New(intake.Options{
 		Starter: d, CommitTimeout: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
 	})
