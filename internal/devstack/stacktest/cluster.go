@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ type Cluster struct {
 	shared   *url.URL           // of such a server
 	prefix   string             // of the names of its databases; a shared server also has those of other packages
 	template string
+	settings map[string]string // of the server
 	made     atomic.Int64
 
 	mu    sync.Mutex
@@ -36,8 +38,14 @@ type Cluster struct {
 // NewCluster starts a PostgreSQL that ends with the test.
 func NewCluster(t testing.TB) *Cluster {
 	t.Helper()
+	return NewClusterWith(t, nil)
+}
+
+// NewClusterWith is NewCluster with server parameters.
+func NewClusterWith(t testing.TB, settings map[string]string) *Cluster {
+	t.Helper()
 	SkipIfShort(t)
-	c, err := newCluster()
+	c, err := newCluster(settings)
 	if err != nil {
 		t.Fatalf("start a PostgreSQL for the test: %v", err)
 	}
@@ -50,7 +58,7 @@ func StartCluster() (*Cluster, error) {
 	if shared, ok, err := askShared("/postgres"); ok {
 		return sharedCluster(shared, err)
 	}
-	c, err := newCluster()
+	c, err := newCluster(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +66,17 @@ func StartCluster() (*Cluster, error) {
 	return c, nil
 }
 
-func newCluster() (*Cluster, error) {
+func newCluster(settings map[string]string) (*Cluster, error) {
 	dir, err := TempDir("postgres")
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, prefix: "test", template: "template1"}
+	c := &Cluster{dir: dir, prefix: "test", template: "template1", settings: map[string]string{
+		// Not synchronous_commit=off, with which an acknowledged commit is lost when the server is killed.
+		"fsync": "off", "full_page_writes": "off",
+		"max_connections": "400",
+	}}
+	maps.Copy(c.settings, settings)
 	if err := c.start(0); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -86,14 +99,7 @@ func (c *Cluster) start(port int) error {
 	defer cancel()
 	var err error
 	c.server, err = devstack.StartPostgres(ctx, devstack.PostgresOptions{
-		Dir:  filepath.Join(c.dir, "postgres"),
-		Port: port,
-		Settings: map[string]string{
-			// Not synchronous_commit=off, with which an acknowledged commit is lost when the server is killed.
-			"fsync": "off", "full_page_writes": "off",
-			"max_connections": "400",
-		},
-		Log: quiet,
+		Dir: filepath.Join(c.dir, "postgres"), Port: port, Settings: c.settings, Log: quiet,
 	})
 	return err
 }

@@ -95,7 +95,7 @@ func sharedHandler() http.Handler {
 	mux := http.NewServeMux()
 	for path, start := range map[string]func() (sharedServer, error){
 		"/postgres": func() (sharedServer, error) {
-			c, err := newCluster()
+			c, err := newCluster(nil)
 			if err != nil {
 				return sharedServer{}, err
 			}
