@@ -4,6 +4,7 @@ package phases
 import (
 	"context"
 
+	"holdfast/bench/scale"
 	"holdfast/bench/suite"
 )
 
@@ -32,7 +33,7 @@ func counting(p suite.Phase) suite.Phase {
 
 // All returns the phases in the order in which they run: the overload needs the rate that the first one measures.
 func All() []suite.Phase {
-	return []suite.Phase{
+	return append([]suite.Phase{
 		of("idle", "Everything at rest for a minute, after a warm-up; then the same as a small installation.", false, atRest),
 		of("throughput", "Full load, alternating between events, empty workflows and bulk events.", false, throughput),
 		of("latency", "47 a second, alternating between events, empty workflows and bulk events.", false, latency),
@@ -60,5 +61,5 @@ func All() []suite.Phase {
 		of("bodies", "500 senders of 25 MiB each, half of them strangers, next to 47 small events a second: memory and ACK.", true,
 			bodies),
 		of("memory", "The memory of serve over half an hour.", true, memory),
-	}
+	}, scale.Phases()...)
 }
