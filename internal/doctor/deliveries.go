@@ -37,7 +37,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	if len(stats.Failing) > 0 {
 		detail += "; failing: " + strings.Join(reasons(stats), ", ")
 	}
-	d.add("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` lets it go on")
+	d.add("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` resumes it")
 	d.examineSubscriptions(ctx)
 	d.examineFilters(ctx)
 	d.examineVariables(ctx)

@@ -111,7 +111,7 @@ func (d *doctor) examineRetention(ofRuns time.Duration) {
 			longer++
 		}
 	}
-	detail := fmt.Sprintf("%s; %d of %d dedupe windows are longer and rest on idempotency_keys beyond it",
+	detail := fmt.Sprintf("%s; %d of %d dedupe windows are longer than Temporal's retention; PostgreSQL covers the rest",
 		ofRuns, longer, len(catalogue.Names()))
 	d.add("retention", either(ofRuns >= leastRetention, resultWarn), detail, fmt.Sprintf(
 		"runs can be read and reset for %s only: temporal operator namespace update -n %s --retention 72h", ofRuns,

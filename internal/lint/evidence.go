@@ -35,7 +35,7 @@ func (l *linter) checkEvidence() {
 	}
 	if !twoShare(events) && !twoShare(l.sampled(func(i int) string { return fmt.Sprintf("lint%d", i) })) {
 		l.advise("samples", RuleFewSamples,
-			"have no two different events about one entity: a key that takes them for one would not show")
+			"have no two events of one entity: add them, so that a key that is too coarse is found")
 	}
 }
 

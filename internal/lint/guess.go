@@ -293,7 +293,7 @@ func (g *guesser) key() string {
 				"key: {parts: [.body.%s]}\ndedupe: 7d\n", name)
 		}
 	}
-	g.ask("key: nothing looks like the ID of an event; equal bodies are one event until you know better")
+	g.ask("key: nothing looks like the ID of an event; until you set a key, equal bodies count as one event")
 	return "# TODO nothing looks like the ID of an event\nkey: {parts: [body_sha256]}\ndedupe: 1d\n"
 }
 
