@@ -268,6 +268,8 @@ type Query struct {
 	Status         Status
 	// Open selects pending, processing and retrying deliveries, Undelivered also failed ones.
 	Open, Undelivered bool
+	// Ended selects delivered, failed and canceled deliveries.
+	Ended bool
 	// Since and Until bound when the event was accepted: Since ≤ time < Until.
 	Since, Until time.Time
 	// Before is the last delivery of the previous page; nil for the first page.

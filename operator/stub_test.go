@@ -289,6 +289,10 @@ func (s *stub) Errors(_ context.Context, q oversight.ErrorQuery) ([]oversight.Er
 	}}, s.call("errors")
 }
 
+func (s *stub) Attention(context.Context) (oversight.Attention, error) {
+	return oversight.Attention{}, nil
+}
+
 func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
 	return oversight.Stats{
 		At: noon, Queues: []oversight.QueueStats{{Queue: "events"}}, Events: []oversight.EventCount{}, Inbox: []oversight.InboxCount{},

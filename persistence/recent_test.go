@@ -8,7 +8,7 @@ import (
 	"holdfast/delivery"
 )
 
-// The health of a destination is read from its last deliveries: canceled ones don't count, nor do older ones.
+// The health of a destination is read from the attempts of its last deliveries: canceled ones don't count, nor do older ones.
 func TestRecentDeliveriesOfReceivers(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -21,15 +21,17 @@ func TestRecentDeliveriesOfReceivers(t *testing.T) {
 	db.deliver("delivered")
 	db.queue(mixed, 5)
 	db.deliver("canceled")
+	db.queue(mixed, 5)
+	db.exec(`UPDATE delivery_queue SET attempts = 1`)
 	db.exec(`UPDATE deliveries SET ms = 900 WHERE subscription_id = 2 AND status = 'delivered' AND
 event_id IN (SELECT event_id FROM deliveries WHERE subscription_id = 2 AND status = 'delivered' ORDER BY event_id LIMIT 2)`)
 	recent, err := db.Outbox.RecentDeliveries(t.Context(), []int64{good, mixed, idle, 99})
 	require.NoError(t, err)
 	require.Len(t, recent, 2)
-	require.EqualValues(t, 100, recent[good].Ended, "no more are looked at")
+	require.EqualValues(t, 100, recent[good].Attempts, "no more are looked at")
 	require.EqualValues(t, 100, recent[good].Delivered)
 	require.Equal(t, 1, recent[good].P95)
-	require.EqualValues(t, 40, recent[mixed].Ended)
+	require.EqualValues(t, 45, recent[mixed].Attempts, "failed attempts of open deliveries count")
 	require.EqualValues(t, 30, recent[mixed].Delivered)
 	require.Equal(t, 900, recent[mixed].P95)
 	require.False(t, recent[mixed].LastAt.IsZero())

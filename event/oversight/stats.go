@@ -33,6 +33,12 @@ type Stats struct {
 	Schedules []ScheduleStats `json:"schedules,omitempty"`
 }
 
+// Attention counts what needs an operator now.
+type Attention struct {
+	// DeadLetters counts unresolved dead letters; FailingDestinations, destinations whose last attempts failed.
+	DeadLetters, FailingDestinations int64
+}
+
 // EventCount counts stored events.
 type EventCount struct {
 	Provider string       `json:"provider"`

@@ -63,6 +63,19 @@ func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.
 	return stats, nil
 }
 
+// Attention counts what needs an operator. It is cheap.
+func (s Statistics) Attention(ctx context.Context) (a oversight.Attention, err error) {
+	open, err := s.store.DeadLetters.OpenDeadLetters(ctx)
+	if err != nil {
+		return a, err
+	}
+	for _, n := range open {
+		a.DeadLetters += n
+	}
+	a.FailingDestinations, err = s.store.Outbox.CountFailing(ctx)
+	return a, err
+}
+
 // Report counts the events of a period and what waits now. It doesn't need Temporal.
 func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
 	report, err := s.store.Read.Report(ctx, since, until)

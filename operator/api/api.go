@@ -143,6 +143,8 @@ type ErrorLog interface {
 // Statistics counts pending and completed work.
 type Statistics interface {
 	Stats(ctx context.Context, window time.Duration) (oversight.Stats, error)
+	// Attention counts what needs an operator, which is cheaper than Stats.
+	Attention(ctx context.Context) (oversight.Attention, error)
 	// Report summarizes a period and compares it with the previous one.
 	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
 }

@@ -181,7 +181,7 @@ func selectDeliveries(q delivery.Query) (sql string, args []any) {
 
 // openList selects deliveries in the queue. It is nil if the query is about ended ones.
 func openList(q delivery.Query) *postgres.List {
-	if !slices.Contains([]delivery.Status{"", delivery.Pending, delivery.Processing, delivery.Retrying}, q.Status) {
+	if q.Ended || !slices.Contains([]delivery.Status{"", delivery.Pending, delivery.Processing, delivery.Retrying}, q.Status) {
 		return nil
 	}
 	list := postgres.NewList(`SELECT * FROM delivery_queue AS q`)

@@ -32,6 +32,10 @@ SELECT coalesce(s.breaker, 'closed'), coalesce(s.state, 'ready'), count(*)
 SELECT d.name, s.breaker, s.failure FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
  WHERE s.failing_since IS NOT NULL AND d.deleted_at IS NULL ORDER BY s.failing_since LIMIT $1`
 
+	countFailing = `
+SELECT count(*) FROM destination_states AS s JOIN destinations AS d ON d.id = s.destination_id
+ WHERE s.failing_since IS NOT NULL AND d.deleted_at IS NULL`
+
 	oldestRotation = `SELECT min(secrets_at) FROM destinations WHERE deleted_at IS NULL AND secrets IS NOT NULL`
 
 	countUndelivered = `
@@ -44,6 +48,12 @@ SELECT count(*) FROM dead_letters WHERE subscription_id > 0 AND state IN ('open'
 func (s *Store) CountOpen(ctx context.Context, subscriptionID int64) (n int64, err error) {
 	err = s.db.QueryRow(ctx, countOpenOf, subscriptionID).Scan(&n)
 	return n, postgres.Failure("count deliveries of a subscription", err)
+}
+
+// CountFailing counts failing destinations.
+func (s *Store) CountFailing(ctx context.Context) (n int64, err error) {
+	err = s.db.QueryRow(ctx, countFailing).Scan(&n)
+	return n, postgres.Failure("count failing destinations", err)
 }
 
 // countedOpen is how many open deliveries are counted exactly.
@@ -97,26 +107,30 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 	return overdue, fanOuts, postgres.Failure("check for overdue deliveries", s.db.SendRead(ctx, b))
 }
 
-// recentOf reads the last ended deliveries of some subscriptions of each destination, so that it reads a bounded number of rows.
-// Deliveries canceled by an operator don't count.
+// recentOf reads the last ended deliveries of some subscriptions of each destination and their oldest open ones, so that it reads
+// a bounded number of rows. All attempts of open deliveries have failed. Deliveries canceled by an operator don't count.
 const recentOf = `
-SELECT d.id, count(*), count(*) FILTER (WHERE last.status = 'delivered'),
+SELECT d.id, sum(last.attempts), count(*) FILTER (WHERE last.status = 'delivered'),
        coalesce(percentile_disc(0.95) WITHIN GROUP (ORDER BY last.ms) FILTER (WHERE last.status = 'delivered'), 0),
        max(last.done_at)
   FROM unnest($1::bigint[]) AS d (id)
  CROSS JOIN LATERAL (SELECT id FROM subscriptions
                       WHERE destination_id = d.id AND deleted_at IS NULL ORDER BY id DESC LIMIT 10) AS sub
- CROSS JOIN LATERAL (SELECT status, ms, done_at FROM deliveries
-                      WHERE subscription_id = sub.id ORDER BY subscription_id DESC, event_id DESC LIMIT 100) AS last
- WHERE last.status <> 'canceled'
+ CROSS JOIN LATERAL (
+       (SELECT status, attempts, ms, done_at FROM deliveries
+         WHERE subscription_id = sub.id ORDER BY subscription_id DESC, event_id DESC LIMIT 100)
+        UNION ALL
+       (SELECT 'open', attempts, 0, NULL FROM delivery_queue
+         WHERE subscription_id = sub.id ORDER BY subscription_id, event_id LIMIT 100)) AS last
+ WHERE last.status <> 'canceled' AND last.attempts > 0
  GROUP BY d.id`
 
-// RecentDeliveries summarizes the last deliveries of destinations, by the destination's ID: up to 100 for each of the ten newest
-// subscriptions. Destinations without any are left out.
+// RecentDeliveries summarizes the attempts of the last deliveries of destinations, by the destination's ID: up to 100 ended and 100
+// open ones for each of the ten newest subscriptions. Destinations without any are left out.
 func (s *Store) RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error) {
 	by := map[int64]delivery.Recent{}
 	all, err := pgx.CollectRows(s.db.Rows(ctx, recentOf, destinations), func(row pgx.CollectableRow) (r delivery.Recent, err error) {
-		err = row.Scan(&r.DestinationID, &r.Ended, &r.Delivered, &r.P95, &r.LastAt)
+		err = row.Scan(&r.DestinationID, &r.Attempts, &r.Delivered, &r.P95, &r.LastAt)
 		return r, err
 	})
 	for _, r := range all {
