@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/operator/access"
@@ -217,21 +218,27 @@ type violation struct {
 	} `json:"nodes"`
 }
 
-// colors selects the rules about colors. The style sheet changes nothing else in dark mode.
-const colors = `{runOnly: ["color-contrast", "link-in-text-block"], resultTypes: ["violations"]}`
+// rules are the levels A and AA of WCAG up to 2.2, and best practices.
+const rules = `{runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"]}`
 
-// requireAccessible asserts that axe-core finds nothing serious on the page, in light and in dark mode.
+// requireAccessible asserts that axe-core finds nothing on the page: WCAG 2.2 AA and best practices, in light, in dark, and in the
+// width of a phone.
 func (b *browser) requireAccessible() {
 	b.t.Helper()
 	do(b, chromedp.Evaluate[bool](axe+`; true`))
-	for _, in := range []struct{ scheme, options string }{{"light", `{resultTypes: ["violations"]}`}, {"dark", colors}} {
+	for _, in := range []struct {
+		scheme string
+		width  int64
+	}{{"light", 1280}, {"dark", 1280}, {"light", 390}} {
+		do(b, call(emulation.SetDeviceMetricsOverride,
+			emulation.SetDeviceMetricsOverrideParams{Width: in.width, Height: 900, DeviceScaleFactor: 1}))
 		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: in.scheme}}
 		do(b, call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
-		run := chromedp.Evaluate[[]violation](`axe.run(document, `+in.options+`).then(r => r.violations)`, chromedp.EvalAwaitPromise)
+		run := chromedp.Evaluate[[]violation](`axe.run(document, `+rules+`).then(r => r.violations)`, chromedp.EvalAwaitPromise)
 		for _, v := range do(b, run) {
-			if v.Impact == "serious" || v.Impact == "critical" {
-				require.Fail(b.t, v.ID+" in "+in.scheme, "%s on %s\n%+v", v.Help, b.path(), v.Nodes)
-			}
+			assert.Fail(b.t, fmt.Sprintf("%s (%s) in %s at %d px", v.ID, v.Impact, in.scheme, in.width), "%s on %s\n%+v", v.Help, b.path(), v.Nodes)
 		}
 	}
+	do(b, call(emulation.ClearDeviceMetricsOverride, cdp.Empty{}))
+	require.False(b.t, b.t.Failed())
 }

@@ -118,7 +118,7 @@ func TestADeadEventIsReplayedAndEdited(t *testing.T) {
 
 	b.open("/console/events/" + id)
 	require.Equal(t, 200, b.submit(`a[href$="/edit"]`))
-	require.Contains(t, b.page(), "is processed instead of")
+	require.Contains(t, b.page(), "Processes a new event with this body instead of")
 	b.fill("#new-body", "{\n  \"id\": \"edited\",\n  \"n\": 12345678901234567890\n}")
 	b.fill("#reason", "it was cut off")
 	require.Equal(t, 200, b.submit("form.edit button"))

@@ -57,11 +57,15 @@ func TestAnEventIsFoundByAnyID(t *testing.T) {
 	} {
 		b.open("/console/events")
 		b.fill("#find", given)
-		require.Equal(t, 200, b.submit(".heading button"), given)
+		require.Equal(t, 200, b.submit(".search button"), given)
 		require.Equal(t, "/console/events/"+found, b.path(), given)
 	}
 	b.open("/console/find?q=" + key)
 	require.Equal(t, "/console/events/"+id, b.path())
+	b.open("/console/find?q=homemade")
+	require.Equal(t, "/console/providers/homemade", b.path())
+	b.open("/console/find?q=sample-http")
+	require.Equal(t, "/console/destinations/sample-http", b.path())
 	b.open("/console/find?q=nothing-has-this")
 	require.Contains(t, b.page(), "No events match these filters")
 }

@@ -174,7 +174,7 @@ func TestAReplayFromItsPlanToItsEnd(t *testing.T) {
 	b.requireAccessible()
 	bury(t, kind, 1)
 	b.submit(".confirm button")
-	require.Contains(t, b.page(), "It was 2 when you looked")
+	require.Contains(t, b.page(), "2 matched when you opened the plan")
 	b.fill("#reason", "the definition is mended")
 	b.submit(".confirm button")
 	require.True(t, strings.HasPrefix(b.path(), "/console/operations/replays/"), b.path())

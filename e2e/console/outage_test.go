@@ -203,7 +203,7 @@ func (o *outage) repair() {
 	require.EqualValues(t, len(o.events), o.taken.Load(), "each event arrives once")
 	b.open(o.path())
 	require.Zero(t, b.count("main .flash.bad"))
-	require.Contains(t, b.text("section[aria-labelledby=waiting]"), "Nothing.")
+	require.Contains(t, b.text("section[aria-labelledby=waiting]"), "No deliveries are pending.")
 	require.Contains(t, b.text("section[aria-labelledby=ended]"), "delivered")
 	o.shoot("8-repaired")
 }

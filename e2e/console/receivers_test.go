@@ -172,7 +172,7 @@ func TestASecretIsRotatedAndShownOnce(t *testing.T) {
 	b.fill("#rate", "50")
 	b.submit("form[action$='/rate'] button")
 	require.Contains(t, b.page(), "Limited to 50 in 1s until you remove the limit.")
-	require.Contains(t, b.page(), "and nothing waits any more")
+	require.Contains(t, b.page(), "and no deliveries are pending")
 	b.submit("#unbound button")
 	require.Contains(t, b.page(), "Rate limit removed.")
 	require.Zero(t, b.count("#unbound"))

@@ -123,6 +123,7 @@ var routes = map[string]Role{
 	"GET /console/login":                                 Anyone,
 	"POST /console/login":                                Anyone,
 	"POST /console/logout":                               RoleViewer,
+	"POST /console/theme":                                RoleViewer,
 	"GET /console":                                       RoleViewer,
 	"GET /console/now/tail":                              RoleViewer,
 	"GET /console/events":                                RoleViewer,

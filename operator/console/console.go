@@ -5,12 +5,15 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"html/template"
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -54,6 +57,9 @@ type Options struct {
 type Console struct {
 	Options
 	*frame.Frame
+
+	// counted is the last result of attention.
+	counted atomic.Pointer[counted]
 }
 
 //go:embed templates
@@ -62,7 +68,7 @@ var templates embed.FS
 // New returns a Console.
 func New(o Options) *Console {
 	c := &Console{Options: o}
-	c.Frame = frame.New(frame.Options{Prefix: o.Prefix, Version: o.Version, Pages: templates, Functions: template.FuncMap{
+	c.Frame = frame.New(frame.Options{Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention, Functions: template.FuncMap{
 		"object": c.objectPath, "value": value, "wants": selected,
 	}})
 	return c
@@ -123,4 +129,36 @@ func (c *Console) showManual(ctx *fiber.Ctx) error {
 type route struct {
 	Method, Path string
 	Handler      fiber.Handler
+}
+
+const (
+	// countedFor is how long the navigation shows a count before it counts again.
+	countedFor = 3 * time.Second
+	// countTimeout is how long a page waits for the counts. It is shown without them while the database is slow.
+	countTimeout = 500 * time.Millisecond
+)
+
+// counted is what needed attention at a time, by section.
+type counted struct {
+	at     time.Time
+	counts map[string]int64
+}
+
+// attention counts what needs attention, by section of the navigation. Failures are remembered as well, so that pages don't wait for
+// a database that is down.
+func (c *Console) attention(ctx context.Context) map[string]int64 {
+	if c.API.Stats == nil {
+		return nil
+	}
+	if last := c.counted.Load(); last != nil && time.Since(last.at) < countedFor {
+		return last.counts
+	}
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	now := &counted{at: time.Now()}
+	if n, err := c.API.Stats.Attention(ctx); err == nil {
+		now.counts = map[string]int64{"Dead letters": n.DeadLetters, destinations: n.FailingDestinations}
+	}
+	c.counted.Store(now)
+	return now.counts
 }

@@ -240,7 +240,7 @@ func (c *Console) confirmDiscard(ctx *fiber.Ctx) error {
 
 func (c *Console) confirmReopen(ctx *fiber.Ctx) error {
 	return c.confirmDeadLetter(ctx, frame.Confirm{
-		Title: "Reopen", Question: "This undoes the discard: the dead letter is open again.",
+		Title: "Reopen", Question: "Undoes the discard: the dead letter is open again.",
 		Button: "Reopen it", Reason: "optional",
 	}, "/reopen")
 }
@@ -276,7 +276,7 @@ func (c *Console) changeDeadLetter(ctx *fiber.Ctx, change func(*fiber.Ctx) (api.
 
 func (c *Console) confirmDelete(ctx *fiber.Ctx) error {
 	return c.confirmDeadLetter(ctx, frame.Confirm{
-		Title: "Remove", Question: "The dead letter and its body are deleted permanently. The decision about its event stays.",
+		Title: "Remove", Question: "Deletes the dead letter and its body permanently. The decision about its event is kept.",
 		Button: "Remove it", Reason: "optional", Destroys: true,
 	}, "/delete")
 }

@@ -112,12 +112,7 @@ func (c *Console) destination(ctx *fiber.Ctx) (page destinationPage, err error) 
 	if page.Waiting, err = c.someDeliveries(ctx, delivery.Query{DestinationID: page.ID, Open: true}); err != nil {
 		return page, err
 	}
-	newest, err := c.someDeliveries(ctx, delivery.Query{DestinationID: page.ID})
-	for _, d := range newest {
-		if d.DoneAt != nil {
-			page.Ended = append(page.Ended, d)
-		}
-	}
+	page.Ended, err = c.someDeliveries(ctx, delivery.Query{DestinationID: page.ID, Ended: true})
 	return page, err
 }
 

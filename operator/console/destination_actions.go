@@ -128,7 +128,7 @@ func (c *Console) confirmRotation(ctx *fiber.Ctx) error {
 	}
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "New secret for " + page.Name,
-		Question: "A new secret is made and shown once. Requests are signed with both for " +
+		Question: "Creates a new secret, which is shown once. Requests are signed with both for " +
 			frame.ShortDuration(deliveryapi.DefaultGrace) + ": give it to the endpoint until then.",
 		Facts:  []frame.Fact{{"Destination", page.Name}, {"Secrets now", strconv.Itoa(len(page.Secrets))}},
 		Action: destinationPath(page.Name) + "/rotate", Button: "Make a new secret", Reason: "optional",

@@ -61,7 +61,7 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once."
 		g.Fields = append(g.Fields, secret)
 	case !h.IsStandard() && h.Secrets == "":
-		secret.Hint = "Empty: unchanged. Enter it again to change the URL."
+		secret.Hint = "Leave empty to keep it. Required if you change the URL."
 		g.Fields = append(g.Fields, secret)
 	}
 	return g

@@ -137,7 +137,7 @@ func TestADestinationIsEdited(t *testing.T) {
 	}
 	status, _, page := s.send(t, access.RoleIntegrator, "/console/destinations/crm/edit", form)
 	require.Equal(t, 422, status, page)
-	require.Contains(t, page, "Another user has changed it")
+	require.Contains(t, page, "Another user changed it")
 	require.Equal(t, "https://crm.example.com/old", behind.all["crm"].HTTP.URL)
 
 	form.Set("version", "7")

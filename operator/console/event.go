@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/printable"
+	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
@@ -183,3 +185,147 @@ func commandsOf(p eventPage, base string) []string {
 }
 
 func pathEscape(text string) string { return httpapi.PathSegment(text) }
+
+// moment is an entry of an event's timeline.
+type moment struct {
+	At time.Time
+	// What happened, and more about it.
+	What, Detail string
+	// State is "bad" or "warn" for what went wrong, or "".
+	State string
+	// Path is the page about it, without the prefix, or "".
+	Path string
+}
+
+// maxStepErrors bounds how many errors of steps the timeline shows; the page lists all of them below.
+const maxStepErrors = 10
+
+// IsReplaying reports whether a replay of the event has started and hasn't ended.
+func (p eventPage) IsReplaying() bool {
+	return slices.ContainsFunc(p.DeadLetters, func(d api.DeadLetterView) bool { return d.State == event.DeadLetterReplaying })
+}
+
+// IsOpen reports whether the event changes without an operator, so that its page follows it.
+func (p eventPage) IsOpen() bool {
+	if p.Wait != nil || p.IsReplaying() || p.Status != event.StatusProcessed && p.Status != event.StatusDead {
+		return true
+	}
+	for _, d := range p.Deliveries {
+		if d.DoneAt == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// After returns how long after the event's receipt something happened.
+func (p eventPage) After(at time.Time) string {
+	if at.Before(p.ReceivedAt) {
+		return ""
+	}
+	return "+" + frame.ShortDuration(at.Sub(p.ReceivedAt))
+}
+
+// Timeline lists what happened to the event, and what is due, the earliest first.
+func (p eventPage) Timeline() []moment {
+	all := []moment{{At: p.ReceivedAt, What: "Received", Detail: "from " + p.Provider}}
+	all = slices.Concat(all, p.steps(), p.deadLetterMoments(), p.deliveryMoments(), p.operatorMoments())
+	if d := p.Duplicates; d != nil {
+		all = append(all, moment{At: d.LastSeen, What: "Redelivered", Detail: word.Count(d.Times, "time", "times") + " in total; processed once"})
+	}
+	slices.SortStableFunc(all, func(a, b moment) int { return a.At.Compare(b.At) })
+	return all
+}
+
+func (p eventPage) steps() (all []moment) {
+	for _, e := range p.Attempts[:min(len(p.Attempts), maxStepErrors)] {
+		if p.isDeadLetters(e) {
+			continue // the dead letter says the same
+		}
+		step := cmp.Or(e.Meta["step"], string(e.Phase))
+		all = append(all, moment{At: e.At, What: "Failed in " + step, Detail: string(e.Class) + " " + e.Code + ": " + e.Message, State: "warn"})
+	}
+	if !p.PersistedAt.IsZero() {
+		all = append(all, moment{At: p.PersistedAt, What: "Stored"})
+	}
+	if p.ProcessedAt == nil {
+		return all
+	}
+	done := moment{At: *p.ProcessedAt, What: "Processed"}
+	var changes []string
+	for _, c := range p.Entities[:min(len(p.Entities), 3)] {
+		changes = append(changes, c.Kind+" "+c.ExternalID+" ("+string(c.Op)+")")
+	}
+	if n := len(p.Entities) - len(changes); n > 0 {
+		changes = append(changes, fmt.Sprintf("%d more", n))
+	}
+	if done.Detail = strings.Join(changes, ", "); done.Detail != "" {
+		done.Detail = "changed " + done.Detail
+	}
+	return append(all, done)
+}
+
+// isDeadLetters reports whether an error is the one that a dead letter was made of, which is logged a moment later.
+func (p eventPage) isDeadLetters(e oversight.ErrorEntry) bool {
+	const moment = 5 * time.Second
+	return slices.ContainsFunc(p.DeadLetters, func(d api.DeadLetterView) bool {
+		return d.Failure.Code == e.Code && (e.At.Sub(d.FirstFailed).Abs() < moment || e.At.Sub(d.LastFailed).Abs() < moment)
+	})
+}
+
+func (p eventPage) deadLetterMoments() (all []moment) {
+	for _, d := range p.DeadLetters {
+		name, path := "Dead letter "+strconv.FormatInt(d.ID, 10), "/console/dead-letters/"+strconv.FormatInt(d.ID, 10)
+		all = append(all, moment{At: d.FirstFailed, What: name, Detail: d.Failure.Message, State: "bad", Path: path})
+		if d.Failures > 1 {
+			all = append(all, moment{At: d.LastFailed, What: name + " failed again", Detail: d.Failure.Message, State: "bad", Path: path})
+		}
+		if d.ResolvedAt != nil {
+			all = append(all, moment{At: *d.ResolvedAt, What: name + " resolved", Path: path})
+		}
+		if d.DiscardedAt != nil {
+			all = append(all, moment{At: *d.DiscardedAt, What: name + " discarded", Detail: d.DiscardReason, Path: path})
+		}
+		if d.NextReplayAt != nil {
+			all = append(all, moment{At: *d.NextReplayAt, What: "Next automatic replay of dead letter " + strconv.FormatInt(d.ID, 10)})
+		}
+	}
+	return all
+}
+
+func (p eventPage) deliveryMoments() (all []moment) {
+	for _, a := range p.Attempted {
+		one := moment{At: a.At, What: "Delivered to " + a.Subscription, Detail: a.Code + " in " + frame.Number(a.MS) + " ms"}
+		if !a.OK {
+			one.What, one.State = "Attempt for "+a.Subscription+" failed", "warn"
+			one.Detail = strings.TrimSuffix(a.Code+": "+a.Error, ": ")
+		}
+		all = append(all, one)
+	}
+	for _, d := range p.Deliveries {
+		path := destinationPath(d.Destination)
+		switch {
+		case d.DoneAt != nil && d.Status != "delivered":
+			all = append(all, moment{At: *d.DoneAt, What: "Delivery to " + d.Subscription + " " + string(d.Status), Detail: d.Error, Path: path})
+		case d.DoneAt == nil && d.DueAt != nil:
+			all = append(all, moment{
+				At: *d.DueAt, What: "Next attempt for " + d.Subscription, Detail: strings.TrimSuffix(string(d.Status)+", blocked: "+blockedBy[d.Waits], ", blocked: "),
+				Path: path,
+			})
+		}
+	}
+	return all
+}
+
+// blockedBy explains delivery.Delivery.Waits.
+var blockedBy = map[string]string{
+	"paused": "the destination is paused", "disabled": "the destination is disabled", "breaker": "its breaker is open",
+	"full": "the destination has its max in flight", "rate": "the destination's rate limit", "busy": "the endpoint asked for a pause",
+}
+
+func (p eventPage) operatorMoments() (all []moment) {
+	for _, a := range p.Audit {
+		all = append(all, moment{At: a.At, What: string(a.Action), Detail: strings.TrimSuffix("by "+a.Actor+": "+a.Reason, ": ")})
+	}
+	return all
+}

@@ -245,7 +245,7 @@ func (f *form) forgetSecrets() {
 // changedMeanwhile reports that the edited object has changed since the form was shown.
 func (f *form) changedMeanwhile(ctx *fiber.Ctx, version int64) {
 	if ctx.FormValue("version") != strconv.FormatInt(version, 10) {
-		f.Problems = append(f.Problems, "Another user has changed it meanwhile. Nothing was saved: open the form again.")
+		f.Problems = append(f.Problems, "Another user changed it after you opened the form. Nothing was saved: open the form again.")
 	}
 }
 

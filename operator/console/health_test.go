@@ -24,9 +24,12 @@ func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 		Condition:   delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerOpen},
 	}}
 	caller := access.Caller{Role: access.RoleViewer}
+	now := nowPage{Stats: &oversight.Stats{}, Failing: []failing{{"crm", row.Condition}}}
+	c.addProblems(&now)
+	require.Equal(t, "crm is failing", now.Problems[0].Title)
+	require.Equal(t, "/console/destinations/crm", now.Problems[0].Page)
 	for page, data := range map[string]any{
 		"destinations": destinationList{Rows: []destinationRow{row}, All: 1}, "destination": destinationPage{destinationRow: row},
-		"now": nowPage{Stats: &oversight.Stats{}, Failing: []failing{{"crm", row.Condition}}},
 	} {
 		drawn, err := c.Fragment(page, "layout.html", frame.View{Page: frame.Page{Data: data}, Caller: caller})
 		require.NoError(t, err)

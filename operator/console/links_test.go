@@ -90,7 +90,7 @@ func TestEveryAddressIsMadeByUs(t *testing.T) {
 		require.NoError(t, err)
 		for _, found := range dynamic.FindAllStringSubmatch(string(text), -1) {
 			made := strings.HasPrefix(found[1], "{{url ") || strings.HasPrefix(found[1], "{{asset ") ||
-				found[1] == "{{.}}" || found[1] == "{{.First}}" || found[1] == "{{.Next}}"
+				found[1] == "{{.}}" || found[1] == "{{.First}}" || found[1] == "{{.Next}}" || found[1] == "{{$.Here}}"
 			require.True(t, made, "%s: %s", file, found[1])
 		}
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event/oversight"
+	"holdfast/internal/word"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
@@ -77,6 +79,7 @@ type nowPage struct {
 	// CheckedAt is when the findings were made.
 	CheckedAt   time.Time
 	Bad, Good   []finding
+	Problems    []problem
 	Window      time.Duration
 	Plots       []plot.Plot
 	Stats       *oversight.Stats // nil if unavailable
@@ -89,6 +92,36 @@ type nowPage struct {
 
 // Checks returns the number of checks.
 func (p nowPage) Checks() int { return len(p.Bad) + len(p.Good) }
+
+// problem is something that needs an operator.
+type problem struct {
+	Title, Detail string
+	Since         time.Time
+	// Next is what to do, and Page the path of the page for it, without the prefix, or "".
+	Next, Page string
+	// IsFailure reports that something doesn't work, rather than that it is at risk.
+	IsFailure bool
+}
+
+// Since returns when the oldest problem began; zero without any.
+func (p nowPage) Since() (oldest time.Time) {
+	for _, one := range p.Problems {
+		if oldest.IsZero() || !one.Since.IsZero() && one.Since.Before(oldest) {
+			oldest = one.Since
+		}
+	}
+	return oldest
+}
+
+// Received counts the events of the last hour.
+func (p nowPage) Received() (n int64) {
+	if p.Stats != nil {
+		for _, e := range p.Stats.Events {
+			n += e.Count
+		}
+	}
+	return n
+}
 
 type failing struct {
 	Name string
@@ -129,11 +162,13 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	defer cancel()
 	page.First = c.first(ctx)
 	if c.API.Stats == nil {
+		c.addProblems(&page)
 		return page
 	}
 	stats, err := c.API.Stats.Stats(ctx, time.Hour)
 	if err != nil {
 		c.Log.Error("operator.failed", "path", "/console", "error", err)
+		c.addProblems(&page)
 		return page
 	}
 	page.Stats = &stats
@@ -141,7 +176,65 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 		page.DeadLetters += d.Count
 	}
 	page.Failing = c.failing(ctx, stats.FailingDestinations)
+	c.addProblems(&page)
 	return page
+}
+
+// addProblems lists what needs an operator, failures first. Dead letters and destinations are those of the page's own counts: the
+// doctor's are older, and one page must not have two figures for one thing.
+func (c *Console) addProblems(page *nowPage) {
+	var counted map[string]bool
+	if page.Stats != nil {
+		counted = map[string]bool{"dead letters": true, "destinations": len(page.Failing) > 0}
+		page.addDeadLetters(c.pageOf("dead letters"))
+		page.addFailing()
+	}
+	for _, f := range page.Bad {
+		if !counted[f.Check] {
+			page.Problems = append(page.Problems, problem{f.Check, f.Detail, f.Since, f.Advice, f.Page, f.Result == "fail"})
+		}
+	}
+	slices.SortStableFunc(page.Problems, func(a, b problem) int {
+		switch {
+		case a.IsFailure == b.IsFailure:
+			return 0
+		case a.IsFailure:
+			return -1
+		}
+		return 1
+	})
+}
+
+func (p *nowPage) addDeadLetters(path string) {
+	if p.DeadLetters == 0 {
+		return
+	}
+	oldest, causes := p.At, len(p.Stats.DeadLetters)
+	for _, d := range p.Stats.DeadLetters {
+		if d.Oldest.Before(oldest) {
+			oldest = d.Oldest
+		}
+	}
+	p.Problems = append(p.Problems, problem{
+		Title: word.Count(p.DeadLetters, "open dead letter", "open dead letters"), Detail: word.Count(causes, "cause", "causes") + ", listed below", Since: oldest,
+		Next: "fix a cause, then replay its dead letters, or discard them", Page: path, IsFailure: true,
+	})
+}
+
+func (p *nowPage) addFailing() {
+	for _, d := range p.Failing {
+		one := problem{
+			Title: d.Name + " is failing", Detail: d.Failure, Next: "fix the endpoint, then choose Try again now", Page: destinationPath(d.Name),
+			IsFailure: true,
+		}
+		if n := d.Open(); n > 0 {
+			one.Detail = strings.TrimPrefix(one.Detail+"; "+word.Count(n, "delivery", "deliveries")+" pending", "; ")
+		}
+		if d.FailingSince != nil {
+			one.Since = *d.FailingSince
+		}
+		p.Problems = append(p.Problems, one)
+	}
 }
 
 func (c *Console) addFindings(ctx context.Context, page *nowPage) {

@@ -98,7 +98,7 @@ func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	}
 	q := frame.Confirm{
 		Section: operations, Title: "Rebuild", Button: "Rebuild", Destroys: true,
-		Question: "Parses stored events again with the current definitions, and corrects entities.",
+		Question: "Parses stored events with the current definitions and corrects the entities.",
 		Action:   rebuildPath, Back: rebuildPath, Reason: "optional",
 		Facts: []frame.Fact{
 			{"Provider", orAll(f.Provider)}, {"Kind of entity", orAll(f.Kind)},
@@ -111,7 +111,7 @@ func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	}
 	if f.DryRun {
 		q.Title, q.Button, q.Destroys = "Dry run of a rebuild", "Start the dry run", false
-		q.Question = "Parses stored events again with the current definitions. Nothing changes; the result shows what would."
+		q.Question = "Parses stored events with the current definitions. Nothing changes; the result shows what would change."
 	}
 	return c.Ask(ctx, q)
 }

@@ -299,7 +299,7 @@ func (c *Console) confirmCancelOperation(ctx *fiber.Ctx) error {
 	path := operationPath(o.Kind, o.ID)
 	return c.Ask(ctx, frame.Confirm{
 		Section: operations, Title: "Cancel " + nameOf(o),
-		Question: "It starts nothing more, permanently. What it has started is finished.",
+		Question: "No new work starts. Work in progress finishes. This can't be undone.",
 		Facts:    append([]frame.Fact{{"State", string(o.State)}}, o.Counts...), Action: path + "/cancel", Button: "Cancel it",
 		Reason: "optional", Destroys: true, Back: path,
 	})

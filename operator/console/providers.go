@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -58,7 +59,11 @@ type providerRow struct {
 
 // providerList is the data of the page of providers.
 type providerList struct {
-	Rows []providerRow
+	// Rows are the providers with events or problems and own definitions, problems first, then up to maxQuiet others with a secret;
+	// or, for a search, those whose name or title has Search. Others is how many there are besides.
+	Rows   []providerRow
+	Search string
+	Others int
 	// Receives reports whether this process receives events and so counts refusals.
 	Receives bool
 	// NoCounts reports that the database didn't return counts of events.
@@ -70,9 +75,13 @@ type providerList struct {
 	Unknown []oversight.RefusalCause
 }
 
+// maxQuiet is up to how many providers with a secret and without events are listed: `make run` has a secret for each.
+const maxQuiet = 20
+
 func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	data := providerList{
-		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Own: c.Definitions.Catalogue().OwnNames(),
+		Search: strings.TrimSpace(ctx.Query("name")), Receives: c.Refusals != nil, Loading: c.Definitions.Loading(),
+		Own: c.Definitions.Catalogue().OwnNames(),
 	}
 	if httpapi.IsViewer(ctx) {
 		data.Loading.Rejected = nil
@@ -84,6 +93,7 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 		refused[of.Provider] = of
 	}
 	catalogue := c.Definitions.Catalogue()
+	var quiet []providerRow
 	for _, name := range catalogue.Names() {
 		p, _ := catalogue.Lookup(name)
 		row := providerRow{Provider: p, secret: secretOf(p), Refused: refused[name].Count}
@@ -91,10 +101,45 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 		if causes := refused[name].Causes; len(causes) > 0 {
 			row.Cause = causes[0].Cause
 		}
-		data.Rows = append(data.Rows, row)
+		switch {
+		case data.wants(row):
+			data.Rows = append(data.Rows, row)
+		case data.Search == "" && row.Secret == auth.SecretConfigured:
+			quiet = append(quiet, row)
+		default:
+			data.Others++
+		}
 	}
+	if len(quiet) <= maxQuiet {
+		data.Rows = append(data.Rows, quiet...)
+	} else {
+		data.Others += len(quiet)
+	}
+	slices.SortStableFunc(data.Rows, func(a, b providerRow) int {
+		return cmp.Or(cmp.Compare(b.problems(), a.problems()), cmp.Compare(b.Events, a.Events))
+	})
 	data.Unknown = refused["unknown"].Causes
 	return c.Show(ctx, "providers", frame.Page{Title: "Providers", Section: "Providers", Data: data})
+}
+
+// Total counts the definitions.
+func (l providerList) Total() int { return len(l.Rows) + l.Others }
+
+// wants reports whether the page shows a provider.
+func (l providerList) wants(row providerRow) bool {
+	if l.Search != "" {
+		return strings.Contains(strings.ToLower(row.Name()+" "+row.Title()), strings.ToLower(l.Search))
+	}
+	return row.Events+row.Refused > 0 || row.Secret == auth.SecretUnusable || slices.Contains(l.Own, row.Name())
+}
+
+// problems counts the provider's dead events and refused requests, and an unusable secret.
+func (r providerRow) problems() int64 {
+	n := r.Dead + r.Refused
+	if r.Secret == auth.SecretUnusable {
+		n++
+	}
+	return n
 }
 
 type eventCount struct{ all, dead int64 }

@@ -85,10 +85,10 @@ func (c *Console) confirmSelected(ctx *fiber.Ctx) error {
 	switch s.Do {
 	case "discard":
 		q.Title, q.Button, q.Reason, q.Destroys = "Discard "+of, "Discard "+of, "required", true
-		q.Question = "None of these events will be processed, and their effects on entities are undone."
+		q.Question = "Discards these events: none will be processed, and their effects on entities are undone."
 	default:
 		q.Title, q.Button, q.Reason = "Replay "+of, "Replay "+of, "optional"
-		q.Question = "Each of these events is replayed."
+		q.Question = "Replays each of these events."
 	}
 	return c.Ask(ctx, q)
 }

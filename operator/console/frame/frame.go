@@ -14,6 +14,9 @@ import (
 // Home is the console's first page.
 const Home = guard.ConsoleHome
 
+// Counter counts what needs attention, by the name of its section in the navigation.
+type Counter func(ctx context.Context) map[string]int64
+
 // Options configure the frame.
 type Options struct {
 	// Prefix is the path under which a proxy serves the operator side, like "/holdfast", or "".
@@ -23,11 +26,14 @@ type Options struct {
 	// Pages holds the pages' templates in a folder; Functions are additional template functions.
 	Pages     fs.FS
 	Functions template.FuncMap
+	// Counts may be nil: then the navigation has no counts.
+	Counts Counter
 }
 
 // Frame renders the pages.
 type Frame struct {
 	prefix, version string
+	counts          Counter
 
 	templates map[string]*template.Template
 	routes    []guard.Page
@@ -40,7 +46,7 @@ type Frame struct {
 
 // New returns a Frame. Templates are part of the program, so New panics if one is invalid.
 func New(o Options) *Frame {
-	f := &Frame{prefix: o.Prefix, version: o.Version}
+	f := &Frame{prefix: o.Prefix, version: o.Version, counts: o.Counts}
 	f.streams, f.close = context.WithCancel(context.Background()) //nolint:gosec // Site passes close on
 	f.templates = parse(o.Pages, f.functions(o.Functions))
 	return f
@@ -53,6 +59,7 @@ func (f *Frame) Site(pages []guard.Page) *guard.Site {
 		{Method: fiber.MethodGet, Path: loginPath, Handler: f.showLogin},
 		{Method: fiber.MethodPost, Path: loginPath, Handler: f.logIn},
 		{Method: fiber.MethodPost, Path: "/console/logout", Handler: f.logOut},
+		{Method: fiber.MethodPost, Path: "/console/theme", Handler: f.setTheme},
 	}, pages...)
 	return &guard.Site{Home: Home, Fail: f.Fail, Close: f.close, Pages: f.routes}
 }

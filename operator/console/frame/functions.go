@@ -26,7 +26,8 @@ func (f *Frame) functions(own template.FuncMap) template.FuncMap {
 		"short":  ShortDuration,
 		"since":  func(at time.Time) string { return ShortDuration(time.Since(at)) },
 		"number": Number,
-		"id":     func(id string) template.HTML { return codeElement(id, 8) },
+		"id":     idElement,
+		"copy":   func(text string) template.HTML { return element("copy", text) },
 		"prose":  proseElement,
 		"clip":   Clip,
 		"json":   Indented,
@@ -77,15 +78,16 @@ var elements = template.Must(template.New("elements").Parse(`
 {{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
 {{- define "none"}}<span class="none">–</span>{{end}}
 {{- define "time"}}<time datetime="{{.Full}}" title="{{.Full}}">{{.Text}}</time>{{end}}
-{{- define "clock"}}<time class="clock" datetime="{{.Full}}" title="{{.Utc}}">{{.Utc}}</time>{{end}}
+{{- define "clock"}}<time class="clock" datetime="{{.Full}}" title="{{.Day}} {{.Time}}"><span class="day">{{.Day}}</span> {{.Time}}</time>{{end}}
 {{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
-{{- define "code"}}<code title="{{.Full}}">{{.Text}}</code>{{end}}`))
+{{- define "copy"}}<code>{{.}}</code> <button type="button" class="copy" aria-label="Copy {{.}}" hidden>Copy</button>{{end}}
+{{- define "id"}}<code class="id">{{.Head}}{{with .Middle}}<span>{{.}}</span>{{end}}{{.Tail}}</code>{{end}}`))
 
-// shortText is a short text, with the full text for the tooltip and for copying.
+// shortText is a short text, with the full text for the tooltip.
 type shortText struct{ Full, Text string }
 
-// clock is a point in time; console.js shows it in the reader's zone and keeps the title.
-type clock struct{ Full, Utc string }
+// clock is a point in time in UTC; console.js shows it in the reader's zone and keeps the title.
+type clock struct{ Full, Day, Time string }
 
 func element(name string, data any) template.HTML {
 	var out strings.Builder
@@ -101,7 +103,7 @@ func timeElement(at any) template.HTML {
 	if moment.IsZero() {
 		return element("none", nil)
 	}
-	return element("clock", clock{moment.Format(time.RFC3339Nano), moment.Format("2006-01-02 15:04:05") + " UTC"})
+	return element("clock", clock{moment.Format(time.RFC3339Nano), moment.Format(time.DateOnly), moment.Format(time.TimeOnly) + " UTC"})
 }
 
 // InstantText formats a time for a URL; "" for zero.
@@ -161,13 +163,16 @@ func Number(n any) string {
 	return sign + grouped.String()
 }
 
-// codeElement renders an identifier by its last characters.
-func codeElement(text string, keep int) template.HTML {
-	shown := text
-	if len(text) > keep+1 {
-		shown = "…" + text[len(text)-keep:]
+// shownID is an ID in three parts, of which the style sheet replaces the middle one by an ellipsis. A selection copies all of it.
+type shownID struct{ Head, Middle, Tail string }
+
+// idElement renders an ID by its ends: 4 and 8 bytes.
+func idElement(id string) template.HTML {
+	const head, tail = 4, 8
+	if len(id) <= head+tail+2 {
+		return element("id", shownID{Tail: id})
 	}
-	return element("code", shortText{text, shown})
+	return element("id", shownID{id[:head], id[head : len(id)-tail], id[len(id)-tail:]})
 }
 
 type proseSpan struct {

@@ -2,6 +2,7 @@ package frame
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"html/template"
 	"io/fs"
@@ -46,7 +47,9 @@ type View struct {
 	Version   string
 	// Docs is the path of the page's documentation, without the prefix; "" if the user isn't logged in.
 	Docs string
-	csrf string
+	// Theme is "light" or "dark" if the user has chosen one. Here is the URL of a page that can be loaded again, or "".
+	Theme, Here string
+	csrf        string
 }
 
 // parse parses the templates: each page's file defines "content", within the layout and with the shared parts, which are in the
@@ -69,10 +72,13 @@ func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Templat
 func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 	v := View{
 		Page: p, Caller: httpapi.CallerOf(ctx), CanLogOut: guard.NeedsLogin(ctx), Version: f.version,
-		Flash: takeFlash(ctx, f.prefix), csrf: guard.CSRFToken(ctx),
+		Theme: themeOf(ctx), Flash: takeFlash(ctx, f.prefix), csrf: guard.CSRFToken(ctx),
+	}
+	if ctx.Method() == fiber.MethodGet {
+		v.Here = f.here(ctx)
 	}
 	if v.Caller.Name != "" {
-		v.Sections, v.Docs = f.sections(v.Caller.Role, p.Section), docsOf(p.Section)
+		v.Sections, v.Docs = f.sections(ctx.UserContext(), v.Caller.Role, p.Section), docsOf(p.Section)
 	}
 	return f.render(ctx, name, "layout.html", v)
 }
@@ -128,10 +134,16 @@ func setPolicy(ctx *fiber.Ctx) {
 type section struct {
 	Name, Path string
 	Current    bool
+	// Count is how many need attention.
+	Count int64
 }
 
 // sections returns the navigation's entries with a page that the role may see.
-func (f *Frame) sections(role access.Role, current string) (shown []section) {
+func (f *Frame) sections(ctx context.Context, role access.Role, current string) (shown []section) {
+	var counts map[string]int64
+	if f.counts != nil {
+		counts = f.counts(ctx)
+	}
 	for _, s := range []section{
 		{Name: "Now", Path: "/console"},
 		{Name: "Events", Path: "/console/events"},
@@ -143,7 +155,7 @@ func (f *Frame) sections(role access.Role, current string) (shown []section) {
 		{Name: "Operations", Path: "/console/operations"},
 		{Name: "Audit", Path: "/console/audit"},
 	} {
-		s.Current = s.Name == current
+		s.Current, s.Count = s.Name == current, counts[s.Name]
 		if f.May(role, "GET", s.Path) {
 			shown = append(shown, s)
 		}

@@ -37,25 +37,53 @@
   live.hidden = false;
 })();
 
-for (const button of document.querySelectorAll("button.copy")) {
-  if (!navigator.clipboard) break;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
+// Buttons that copy the text before them.
+if (navigator.clipboard) {
+  for (const button of document.querySelectorAll("button.copy")) button.hidden = false;
+  document.addEventListener("click", async (e) => {
+    const button = e.target.closest("button.copy");
+    if (!button) return;
     await navigator.clipboard.writeText(button.previousElementSibling.textContent);
     button.textContent = "Copied";
   });
 }
 
-// Times in the reader's zone; the title keeps UTC. What is replaced later is changed as well.
+// Times in the reader's zone; the title keeps UTC. What is replaced later is changed as well. In lists that are ordered by time,
+// a row shows its day only if the row before it has another one.
 (() => {
   const pad = (n) => String(n).padStart(2, "0");
-  const local = (at) => `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ` +
-    `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  const dateOf = (at) => `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+  const timeOf = (at) => `${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}`;
+  const words = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+  const nameOf = (at) => {
+    const days = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 864e5);
+    return days === 0 ? "Today" : days === 1 ? "Yesterday" : words.format(at);
+  };
+  const write = (time, day) => {
+    const at = new Date(time.dateTime);
+    const shown = day ?? dateOf(at);
+    const clock = timeOf(at);
+    if (time.textContent === `${shown} ${clock}`) return;
+    const span = document.createElement("span");
+    span.className = "day";
+    span.textContent = shown;
+    time.replaceChildren(span, ` ${clock}`);
+  };
   const show = () => {
-    for (const time of document.querySelectorAll("time.clock")) {
-      const text = local(new Date(time.dateTime));
-      if (time.textContent !== text) time.textContent = text;
+    const named = new Set();
+    for (const table of document.querySelectorAll("table.days")) {
+      let before = "";
+      for (const row of table.tBodies[0].rows) {
+        const time = row.querySelector("time.clock");
+        if (!time) continue;
+        const day = dateOf(new Date(time.dateTime));
+        row.classList.toggle("new-day", day !== before);
+        before = day;
+        named.add(time);
+        write(time, nameOf(new Date(time.dateTime)));
+      }
     }
+    for (const time of document.querySelectorAll("time.clock")) if (!named.has(time)) write(time);
   };
   show();
   new MutationObserver(show).observe(document.body, { childList: true, subtree: true, characterData: true });
@@ -63,12 +91,39 @@ for (const button of document.querySelectorAll("button.copy")) {
   if (zone) zone.textContent = `times are local (${Intl.DateTimeFormat().resolvedOptions().timeZone}), in UTC where you hover`;
 })();
 
-// "/" goes to the search, or to the first filter of a page that has none.
+// The navigation counts what a live page counts.
+(() => {
+  const copy = () => {
+    for (const now of document.querySelectorAll("[data-counts]")) {
+      const shown = document.querySelector(`.count[data-section="${now.dataset.counts}"]`);
+      if (shown && shown.textContent !== now.textContent) shown.textContent = now.textContent;
+    }
+  };
+  copy();
+  new MutationObserver(copy).observe(document.getElementById("main"), { childList: true, subtree: true, characterData: true });
+})();
+
+// Keys: "/" goes to the search, or to the first filter of a page that has none; j and k choose a row, Enter opens it, Escape
+// leaves a field or the row.
 document.addEventListener("keydown", (e) => {
-  if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, textarea, select")) return;
-  const search = document.getElementById("find") ?? document.querySelector(".filters input:not([type=hidden])");
-  if (!search) return;
-  e.preventDefault();
-  search.focus();
-  search.select();
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  const field = e.target.closest("input, textarea, select");
+  if (e.key === "Escape") {
+    document.activeElement?.blur();
+    return;
+  }
+  if (field) return;
+  if (e.key === "/") {
+    const search = document.getElementById("find") ?? document.querySelector(".filters input:not([type=hidden])");
+    if (!search) return;
+    e.preventDefault();
+    search.focus();
+    search.select();
+  } else if (e.key === "j" || e.key === "k") {
+    const rows = [...document.querySelectorAll("table.list tbody tr")].filter((row) => row.querySelector("a") && row.offsetParent);
+    if (!rows.length) return;
+    const at = rows.indexOf(document.activeElement.closest("tr"));
+    const next = rows[Math.min(Math.max(at < 0 ? 0 : at + (e.key === "j" ? 1 : -1), 0), rows.length - 1)];
+    (next.querySelector("a.whole") ?? next.querySelector("a")).focus();
+  }
 });
