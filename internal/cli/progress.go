@@ -55,7 +55,8 @@ func IsConfirmed(c *cobra.Command) bool {
 	return said
 }
 
-// Asks reports whether an action that can't be undone asks first: on a terminal, unless --yes is set. Scripts have decided already.
+// Asks reports whether an action that can't be undone asks first: on a terminal, unless --yes is set. Scripts have decided
+// already.
 func Asks(c *cobra.Command) bool { return !IsConfirmed(c) && IsTerminal(c.InOrStdin()) }
 
 // Confirm asks for confirmation on a terminal, unless --yes is set.

@@ -5,7 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"os"
 	"sync"
@@ -20,14 +20,16 @@ const maxBody = 50 << 20
 func main() {
 	// The secret is what `holdfast subscription create` has shown.
 	r, err := newEndpoint(os.Getenv("WEBHOOK_SECRET"), func(id string, body []byte) error {
-		_, err := fmt.Printf("%s %s\n", id, body)
+		_, err := fmt.Fprintf(os.Stdout, "%s %s\n", id, body)
 		return err
 	})
 	if err != nil {
-		log.Fatalf("WEBHOOK_SECRET: %v", err)
+		slog.Error("read WEBHOOK_SECRET", "error", err)
+		os.Exit(1)
 	}
 	server := &http.Server{Addr: "127.0.0.1:9099", Handler: r, ReadHeaderTimeout: 5 * time.Second}
-	log.Fatal(server.ListenAndServe())
+	slog.Error("serve", "error", server.ListenAndServe())
+	os.Exit(1)
 }
 
 // endpoint answers 204 once a delivery is processed, 401 if its signature is wrong, and 500 if processing failed: Holdfast then
@@ -57,7 +59,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if err := e.once(request.Header.Get("webhook-id"), body); err != nil {
-		log.Print(err)
+		slog.Error("answer 500", "error", err)
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}

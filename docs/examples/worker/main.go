@@ -1,11 +1,11 @@
-// Command worker runs a workflow that Holdfast starts for each event of a subscription. It must stay an example: it depends only on
-// Temporal's SDK.
+// Command worker runs a workflow that Holdfast starts for each event of a subscription. It must stay an example: it depends only
+// on Temporal's SDK.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
-	"log"
+	"log/slog"
 	"os"
 	"time"
 
@@ -20,14 +20,15 @@ const taskQueue = "orders"
 func main() {
 	c, err := client.Dial(client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS"), Namespace: os.Getenv("TEMPORAL_NAMESPACE")})
 	if err != nil {
-		log.Fatal(err)
+		slog.Error("connect to Temporal", "error", err)
+		os.Exit(1)
 	}
 	defer c.Close()
 	w := worker.New(c, taskQueue, worker.Options{})
 	w.RegisterWorkflow(OrderWorkflow)
 	w.RegisterActivity(Fulfill)
 	if err := w.Run(worker.InterruptCh()); err != nil {
-		log.Print(err)
+		slog.Error("run worker", "error", err)
 	}
 }
 

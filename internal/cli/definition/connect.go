@@ -134,7 +134,7 @@ func isMissing(err error) bool {
 // unlessStopped returns an error, or nil after Ctrl-C.
 func unlessStopped(c *cobra.Command, err error) error {
 	if c.Context().Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the user has stopped the command
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event/oversight"
@@ -22,7 +23,7 @@ func TestAProviderIsConnected(t *testing.T) {
 	t.Setenv("HOLDFAST_INGRESS_PUBLIC_URL", "https://hooks.example.com")
 	asked, refusedAt := 0, time.Now().Add(time.Minute)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "stripe", r.URL.Query().Get("provider"))
+		assert.Equal(t, "stripe", r.URL.Query().Get("provider"))
 		if r.URL.Path == "/refusals" {
 			_ = json.NewEncoder(w).Encode(httpapi.List[oversight.ProviderRefusals]{Items: []oversight.ProviderRefusals{{
 				Provider: "stripe", Count: 1, Last: []oversight.Refusal{{At: refusedAt, Cause: "bad_signature", Status: 401}},

@@ -107,7 +107,8 @@ func (a sentAnswer) write(w io.Writer, cfg config.Config) error {
 	for _, id := range a.workflowIDs() {
 		fmt.Fprintf(w, "\nevent         %s event show %s\n", os.Args[0], quoted(cli.Printable(id)))
 		if web := cfg.Operator.TemporalWeb; len(web) > 0 {
-			fmt.Fprintf(w, "Temporal Web  %s/namespaces/%s/workflows/%s\n", web[0], url.PathEscape(cfg.Temporal.Namespace), url.PathEscape(id))
+			fmt.Fprintf(w, "Temporal Web  %s/namespaces/%s/workflows/%s\n",
+				web[0], url.PathEscape(cfg.Temporal.Namespace), url.PathEscape(id))
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func relink(root ast.Node, base string) {
 		name := strings.TrimSuffix(file, ".md")
 		if _, err := read(name); err != nil || name == file {
 			gone = append(gone, l)
-			return ast.WalkContinue, nil
+			return ast.WalkContinue, nil //nolint:nilerr // the program has no such page
 		}
 		target := base + "/" + name
 		if heading != "" {
