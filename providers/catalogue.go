@@ -160,7 +160,7 @@ func (c *Catalogue) readSecretNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// APISecretNames returns the distinct names of the variables with which the providers' APIs are called, sorted. Don't change them.
+// APISecretNames returns the names of the variables with which the providers' APIs are called, sorted. Don't change them.
 func (c *Catalogue) APISecretNames() []string { return c.apiSecretNames() }
 
 func (c *Catalogue) readAPISecretNames() []string {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +29,7 @@ const cataloguePage = "../docs/catalogue.md"
 // The catalogue page is generated from the catalogue.
 func TestCataloguePageIsCurrent(t *testing.T) {
 	t.Parallel()
-	want := catalogueInWords(catalogueOf(t))
+	want := catalogueInWords(t, catalogueOf(t))
 	if *update {
 		require.NoError(t, os.WriteFile(cataloguePage, []byte(want), 0o600))
 		return
@@ -55,18 +57,34 @@ are. To connect one, see [provider-setup.md](provider-setup.md).
 | ` + "`documentation`" + ` | The definition follows the sender's documentation |
 | ` + "`observed`" + ` | The definition follows observed requests. Compare it with the first ones that you get |
 
+With vectors or a library a definition is proven: %d are. *runs* means that tests run the provider's own library, or the one that its
+documentation names (` + "`e2e/clients`, versions in `e2e/clients/testdata/package.json`" + `): it verifies what Holdfast signs, or Holdfast
+verifies what it signs, and both refuse changed requests. That is so for %d providers.
+
 Tests check every definition with requests that it hasn't signed itself (` + "`providers/testdata/vectors`" + `). They also change the
 secret, the body, each signed header, the time and the algorithm, and expect a refusal each time.
 
 `
 
-func catalogueInWords(c *Catalogue) string {
+func catalogueInWords(t *testing.T, c *Catalogue) string {
+	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, aboveCatalogue, len(c.Names()))
+	runs := librariesThatRun(t)
+	proven := 0
+	for _, name := range c.Names() {
+		if p, _ := c.Lookup(name); p.Evidence() == definition.EvidenceVectors || p.Evidence() == definition.EvidenceLibrary {
+			proven++
+		}
+	}
+	fmt.Fprintf(&b, aboveCatalogue, len(c.Names()), proven, len(runs))
 	b.WriteString("| Provider | Evidence | Scheme | Secrets |\n|---|---|---|---|\n")
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | `%s` |\n", name, name, p.Evidence(), strings.Join(p.Schemes(), "; "),
+		evidence := string(p.Evidence())
+		if runs[name] {
+			evidence += ", runs"
+		}
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | `%s` |\n", name, name, evidence, strings.Join(p.Schemes(), "; "),
 			strings.Join(p.SecretNames(), "`, `"))
 	}
 	for _, name := range c.Names() {
@@ -74,6 +92,22 @@ func catalogueInWords(c *Catalogue) string {
 		writeEntry(&b, p)
 	}
 	return b.String()
+}
+
+// librariesThatRun returns the providers whose library e2e/clients runs.
+func librariesThatRun(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("../e2e/clients/testdata/libraries/*.mjs")
+	require.NoError(t, err)
+	runs := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		name := regexp.MustCompile(`(?m)^  provider: "(.+)",`).FindSubmatch(text)
+		require.NotNil(t, name, file)
+		runs[string(name[1])] = true
+	}
+	return runs
 }
 
 // writeEntry writes the section of one provider.

@@ -94,7 +94,7 @@ func (t signedTime) parse(text string) (time.Time, bool) {
 	return time.Unix(n, 0), ok
 }
 
-// timeLayouts are the accepted forms of times in words, by unit. The first is the one that is signed. A time without a zone is UTC.
+// timeLayouts are the accepted forms of times in words, by unit; Sign uses the first. A time without a zone is UTC.
 var timeLayouts = map[string][]string{
 	"rfc3339":     {time.RFC3339Nano},
 	"rfc3339_utc": {"2006-01-02T15:04:05.999999999", time.RFC3339Nano},
