@@ -55,6 +55,22 @@ func TestARefusedRequestIsSeenWithItsCause(t *testing.T) {
 	}
 }
 
+// The documentation is accessible, and found from the page of providers.
+func TestTheDocumentationIsReadInTheBrowser(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t).as(access.RoleViewer)
+	b.open("/console/providers")
+	require.Equal(t, 200, b.submit(".help a"))
+	require.Equal(t, "Set up a provider · Holdfast", b.title())
+	b.requireAccessible()
+	b.fill("#find", "rotate secret")
+	require.Equal(t, 200, b.submit("form[role=search] button"))
+	require.Contains(t, b.page(), "Set up a provider: Rotate a secret")
+	b.requireAccessible()
+	b.open("/console/docs/console")
+	b.requireAccessible()
+}
+
 // A provider is connected: its page shows the address, then a refused request with its cause, then the first event, live.
 func TestAProviderIsConnectedInTheBrowser(t *testing.T) {
 	t.Parallel()

@@ -68,9 +68,10 @@ var templates embed.FS
 // New returns a Console.
 func New(o Options) *Console {
 	c := &Console{Options: o}
-	c.Frame = frame.New(frame.Options{Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention, Functions: template.FuncMap{
-		"object": c.objectPath, "value": value, "wants": selected,
-	}})
+	c.Frame = frame.New(frame.Options{
+		Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention,
+		Functions: template.FuncMap{"object": c.objectPath, "value": value, "wants": selected},
+	})
 	return c
 }
 
@@ -144,8 +145,8 @@ type counted struct {
 	counts map[string]int64
 }
 
-// attention counts what needs attention, by section of the navigation. Failures are remembered as well, so that pages don't wait for
-// a database that is down.
+// attention counts what needs attention, by section of the navigation. Failures are remembered as well, so that pages don't wait
+// for a database that is down.
 func (c *Console) attention(ctx context.Context) map[string]int64 {
 	if c.API.Stats == nil {
 		return nil

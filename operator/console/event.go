@@ -231,7 +231,9 @@ func (p eventPage) Timeline() []moment {
 	all := []moment{{At: p.ReceivedAt, What: "Received", Detail: "from " + p.Provider}}
 	all = slices.Concat(all, p.steps(), p.deadLetterMoments(), p.deliveryMoments(), p.operatorMoments())
 	if d := p.Duplicates; d != nil {
-		all = append(all, moment{At: d.LastSeen, What: "Redelivered", Detail: word.Count(d.Times, "time", "times") + " in total; processed once"})
+		all = append(all, moment{
+			At: d.LastSeen, What: "Redelivered", Detail: word.Count(d.Times, "time", "times") + " in total; processed once",
+		})
 	}
 	slices.SortStableFunc(all, func(a, b moment) int { return a.At.Compare(b.At) })
 	return all
@@ -243,7 +245,9 @@ func (p eventPage) steps() (all []moment) {
 			continue // the dead letter says the same
 		}
 		step := cmp.Or(e.Meta["step"], string(e.Phase))
-		all = append(all, moment{At: e.At, What: "Failed in " + step, Detail: string(e.Class) + " " + e.Code + ": " + e.Message, State: "warn"})
+		all = append(all, moment{
+			At: e.At, What: "Failed in " + step, Detail: string(e.Class) + " " + e.Code + ": " + e.Message, State: "warn",
+		})
 	}
 	if !p.PersistedAt.IsZero() {
 		all = append(all, moment{At: p.PersistedAt, What: "Stored"})
@@ -306,11 +310,13 @@ func (p eventPage) deliveryMoments() (all []moment) {
 		path := destinationPath(d.Destination)
 		switch {
 		case d.DoneAt != nil && d.Status != "delivered":
-			all = append(all, moment{At: *d.DoneAt, What: "Delivery to " + d.Subscription + " " + string(d.Status), Detail: d.Error, Path: path})
+			all = append(all, moment{
+				At: *d.DoneAt, What: "Delivery to " + d.Subscription + " " + string(d.Status), Detail: d.Error, Path: path,
+			})
 		case d.DoneAt == nil && d.DueAt != nil:
 			all = append(all, moment{
-				At: *d.DueAt, What: "Next attempt for " + d.Subscription, Detail: strings.TrimSuffix(string(d.Status)+", blocked: "+blockedBy[d.Waits], ", blocked: "),
-				Path: path,
+				At: *d.DueAt, What: "Next attempt for " + d.Subscription, Path: path,
+				Detail: strings.TrimSuffix(string(d.Status)+", blocked: "+blockedBy[d.Waits], ", blocked: "),
 			})
 		}
 	}
@@ -320,7 +326,8 @@ func (p eventPage) deliveryMoments() (all []moment) {
 // blockedBy explains delivery.Delivery.Waits.
 var blockedBy = map[string]string{
 	"paused": "the destination is paused", "disabled": "the destination is disabled", "breaker": "its breaker is open",
-	"full": "the destination has its max in flight", "rate": "the destination's rate limit", "busy": "the endpoint asked for a pause",
+	"full": "the destination has its max in flight", "rate": "the destination's rate limit",
+	"busy": "the endpoint asked for a pause",
 }
 
 func (p eventPage) operatorMoments() (all []moment) {

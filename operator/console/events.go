@@ -100,8 +100,8 @@ func splitAccepted(all []api.EventView) (accepted, rows []api.EventView) {
 	return accepted, rows
 }
 
-// findEvent redirects to an event by whatever names it, as GET /find does, or by the end of its ID; to an operation by its ID; to a
-// destination, a subscription's destination or a provider by its name; and to an entity by provider/kind/id. Anything else is
+// findEvent redirects to an event by whatever names it, as GET /find does, or by the end of its ID; to an operation by its ID; to
+// a destination, a subscription's destination or a provider by its name; and to an entity by provider/kind/id. Anything else is
 // searched for as a key.
 func (c *Console) findEvent(ctx *fiber.Ctx) error {
 	id := strings.TrimSpace(ctx.Query("q"))

@@ -186,8 +186,8 @@ func (c *Console) addProblems(page *nowPage) {
 	var counted map[string]bool
 	if page.Stats != nil {
 		counted = map[string]bool{"dead letters": true, "destinations": len(page.Failing) > 0}
-		page.addDeadLetters(c.pageOf("dead letters"))
-		page.addFailing()
+		addDeadLetters(page, c.pageOf("dead letters"))
+		addFailing(page)
 	}
 	for _, f := range page.Bad {
 		if !counted[f.Check] {
@@ -205,7 +205,7 @@ func (c *Console) addProblems(page *nowPage) {
 	})
 }
 
-func (p *nowPage) addDeadLetters(path string) {
+func addDeadLetters(p *nowPage, path string) {
 	if p.DeadLetters == 0 {
 		return
 	}
@@ -216,16 +216,17 @@ func (p *nowPage) addDeadLetters(path string) {
 		}
 	}
 	p.Problems = append(p.Problems, problem{
-		Title: word.Count(p.DeadLetters, "open dead letter", "open dead letters"), Detail: word.Count(causes, "cause", "causes") + ", listed below", Since: oldest,
+		Title:  word.Count(p.DeadLetters, "open dead letter", "open dead letters"),
+		Detail: word.Count(causes, "cause", "causes") + ", listed below", Since: oldest,
 		Next: "fix a cause, then replay its dead letters, or discard them", Page: path, IsFailure: true,
 	})
 }
 
-func (p *nowPage) addFailing() {
+func addFailing(p *nowPage) {
 	for _, d := range p.Failing {
 		one := problem{
-			Title: d.Name + " is failing", Detail: d.Failure, Next: "fix the endpoint, then choose Try again now", Page: destinationPath(d.Name),
-			IsFailure: true,
+			Title: d.Name + " is failing", Detail: d.Failure, Next: "fix the endpoint, then choose Try again now",
+			Page: destinationPath(d.Name), IsFailure: true,
 		}
 		if n := d.Open(); n > 0 {
 			one.Detail = strings.TrimPrefix(one.Detail+"; "+word.Count(n, "delivery", "deliveries")+" pending", "; ")

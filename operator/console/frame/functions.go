@@ -78,7 +78,8 @@ var elements = template.Must(template.New("elements").Parse(`
 {{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
 {{- define "none"}}<span class="none">–</span>{{end}}
 {{- define "time"}}<time datetime="{{.Full}}" title="{{.Full}}">{{.Text}}</time>{{end}}
-{{- define "clock"}}<time class="clock" datetime="{{.Full}}" title="{{.Day}} {{.Time}}"><span class="day">{{.Day}}</span> {{.Time}}</time>{{end}}
+{{- define "clock"}}<time class="clock" datetime="{{.Full}}" title="{{.Day}} {{.Time}}">
+  {{- ""}}<span class="day">{{.Day}}</span> {{.Time}}</time>{{end}}
 {{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
 {{- define "copy"}}<code>{{.}}</code> <button type="button" class="copy" aria-label="Copy {{.}}" hidden>Copy</button>{{end}}
 {{- define "id"}}<code class="id">{{.Head}}{{with .Middle}}<span>{{.}}</span>{{end}}{{.Tail}}</code>{{end}}`))
@@ -103,7 +104,9 @@ func timeElement(at any) template.HTML {
 	if moment.IsZero() {
 		return element("none", nil)
 	}
-	return element("clock", clock{moment.Format(time.RFC3339Nano), moment.Format(time.DateOnly), moment.Format(time.TimeOnly) + " UTC"})
+	return element("clock", clock{
+		moment.Format(time.RFC3339Nano), moment.Format(time.DateOnly), moment.Format(time.TimeOnly) + " UTC",
+	})
 }
 
 // InstantText formats a time for a URL; "" for zero.
