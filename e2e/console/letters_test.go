@@ -204,7 +204,7 @@ func TestAReplayIsPausedAndCanceled(t *testing.T) {
 	b.submit(`form[action$="/resume"] button`)
 	require.Equal(t, "running", b.text("#state"))
 	b.submit(`a[href$="/cancel"]`)
-	require.Contains(t, b.page(), "permanently")
+	require.Contains(t, b.page(), "can't be undone")
 	b.submit(".confirm button")
 	require.Equal(t, at, b.path())
 	require.Equal(t, "canceled", b.text("#state"))
