@@ -2,6 +2,7 @@ package subscriptions
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -180,8 +181,10 @@ func (s *Store) FinishRouting(ctx context.Context) (more bool, err error) {
 	if fansOut {
 		more, err = s.FanOut(ctx)
 	}
-	if matches && err == nil {
-		moreMatches, err = s.FinishMatching(ctx)
+	if matches { // an event whose fan-out fails must not keep others from being matched
+		var failed error
+		moreMatches, failed = s.FinishMatching(ctx)
+		err = errors.Join(err, failed)
 	}
 	return more || moreMatches, err
 }

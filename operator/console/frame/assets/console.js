@@ -37,9 +37,22 @@
   live.hidden = false;
 })();
 
+// What the reader opened or closed stays so when a part of the page is replaced, and a page that nobody looks at isn't loaded again.
+document.addEventListener("htmx:before:morph:attr", (e) => {
+  const isOpened = e.detail.attrName === "open" && e.target.matches("details");
+  if (isOpened || (e.detail.attrName === "hidden" && e.target.matches("button.copy"))) e.preventDefault();
+});
+document.addEventListener("htmx:before:request", (e) => {
+  if (document.hidden && e.target.id === "event") e.preventDefault();
+});
+
 // Buttons that copy the text before them.
 if (navigator.clipboard) {
-  for (const button of document.querySelectorAll("button.copy")) button.hidden = false;
+  const show = () => {
+    for (const button of document.querySelectorAll("button.copy[hidden]")) button.hidden = false;
+  };
+  show();
+  new MutationObserver(show).observe(document.body, { childList: true, subtree: true });
   document.addEventListener("click", async (e) => {
     const button = e.target.closest("button.copy");
     if (!button) return;
