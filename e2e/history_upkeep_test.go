@@ -125,7 +125,9 @@ func TestHistoryOfAnUnsentReportReplays(t *testing.T) {
 		"HOLDFAST_NOTIFY_INTERVAL=1h")
 	i.start(t, "serve")
 	schedule := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleReport)
-	require.NoError(t, schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{}))
+	eventually(t, time.Minute, "the schedule", func() error { // the process makes it after its start
+		return schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{})
+	})
 	run := i.latestOf(t, workflows.TypeReportHealth, "Running")
 	i.awaitEvent(t, run, enumspb.EVENT_TYPE_TIMER_STARTED)
 	i.cancel(t, run)

@@ -38,7 +38,9 @@ func TestAReportIsSentOnce(t *testing.T) {
 	require.Equal(t, 7, next[0].UTC().Hour())
 	require.Equal(t, 24*time.Hour, next[1].Sub(next[0]))
 	schedule := i.dial(t).ScheduleClient().GetHandle(context.Background(), workflows.ScheduleReport)
-	require.NoError(t, schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{}))
+	eventually(t, time.Minute, "the schedule", func() error { // the process makes it after its start
+		return schedule.Trigger(context.Background(), sdk.ScheduleTriggerOptions{})
+	})
 	eventually(t, time.Minute, "the report is told", func() error { return atLeast(len(s.told()), 1) })
 	run := i.latestOf(t, workflows.TypeReportHealth, "Completed")
 	i.replay(t, "report_health", run)
