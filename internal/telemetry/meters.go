@@ -15,8 +15,8 @@ import (
 )
 
 // maxSeries bounds the combinations of attributes of one instrument. Further ones are counted together under
-// otel.metric.overflow, so that senders can't fill the memory by inventing values. It allows eight event types for each of 500
-// providers: alerts that name a provider need its own series. That many histograms are 20 MB of metrics.
+// otel.metric.overflow, so that senders can't fill the memory by inventing values. It allows eight combinations of type and
+// result for each of 500 providers: alerts that name a provider need its own series. That many histograms are 20 MB of metrics.
 const maxSeries = 4000
 
 // latencyBuckets are in seconds: an acknowledgement takes milliseconds, a failing event minutes and more.

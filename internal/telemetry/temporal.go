@@ -56,7 +56,7 @@ type labeled struct {
 }
 
 // maxTagged bounds the cached handlers of a handler.
-const maxTagged = 500
+const maxTagged = maxSeries
 
 func newLabeled(m metric.Meter, tags map[string]string, label func(provider, eventType string) string) *labeled {
 	attributes := make([]attribute.KeyValue, 0, len(tags))
