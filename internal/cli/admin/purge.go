@@ -40,7 +40,7 @@ func PurgeCommand() *cobra.Command {
 	})
 	command.Flags().StringVar(&expunge, "expunge", "", "the event to remove: its ID, workflow ID, key or dead letter")
 	cli.AddDryRunFlag(command, &dryRun)
-	cli.AddYesFlag(command, "do not ask on a terminal")
+	cli.AddYesFlag(command, "do not ask")
 	cli.AddReasonFlag(command)
 	cli.AddJSONFlag(command)
 	return command

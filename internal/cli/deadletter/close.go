@@ -22,7 +22,7 @@ func discardCommand() *cobra.Command {
 		"  holdfast dlq discard 7 --reason 'a test of the sender'",
 		"discarded dead letter %s\n", http.MethodPost, "discard")
 	_ = command.MarkFlagRequired(cli.ReasonFlag)
-	cli.AddYesFlag(command, "do not ask on a terminal")
+	cli.AddYesFlag(command, "do not ask")
 	discard := command.RunE
 	command.RunE = func(c *cobra.Command, args []string) error {
 		if cli.Asks(c) && !cli.Confirm(c, "Discard it, and undo its changes of entities?") {
