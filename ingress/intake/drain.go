@@ -155,6 +155,8 @@ func (d *Drain) round(ctx context.Context) time.Duration {
 		return drainRetry
 	case n < claim:
 		return drainPoll
+	case d.breaker.isDown(): // the start of a request tests whether Temporal is back, and nothing else may start
+		return drainRetry
 	default:
 		return 0
 	}

@@ -121,6 +121,49 @@ func TestDrainWaitsForTemporal(t *testing.T) {
 	})
 }
 
+// askedInbox is a fakeInbox that counts how often it is asked for events. Time passes with each question, so that a drain without
+// a pause ends, too.
+type askedInbox struct {
+	*fakeInbox
+
+	asked atomic.Int64
+}
+
+func (a *askedInbox) DrainInbox(
+	ctx context.Context, lane event.Lane, limit int, settle func(context.Context, []event.Waiting) []event.StartOutcome,
+) (int, error) {
+	a.asked.Add(1)
+	elapse(time.Millisecond)
+	return a.fakeInbox.DrainInbox(ctx, lane, limit, settle)
+}
+
+// Temporal was down, and the start of a request tests for some seconds whether it is back:
+//   - the drain, which may not start anything meanwhile, doesn't ask the database again and again
+//   - when Temporal is back, the inbox is drained immediately
+func TestDrainWaitsForTheProbeOfARequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table, temporal, breaker := &askedInbox{fakeInbox: newFakeInbox()}, newFakeStarter(), NewBreaker(32)
+		_, err := table.Spool(t.Context(), event.LaneOverflow, waiting(0), nil, false)
+		require.NoError(t, err)
+		for range tripAfter {
+			p, _ := breaker.admit(t.Context(), time.Now(), true)
+			p.end(serviceerror.NewUnavailable("away"))
+		}
+		elapse(2 * breakerPause)
+		probe, _ := breaker.admit(t.Context(), time.Now(), true)
+		require.True(t, probe.probe)
+		stop := runDrain(t, table, temporal, breaker)
+		defer stop()
+		elapse(3 * time.Second)
+		require.LessOrEqual(t, table.asked.Load(), int64(10))
+		require.Equal(t, 1, table.depth())
+		probe.end(nil)
+		elapse(10 * time.Millisecond)
+		require.Zero(t, table.depth())
+	})
+}
+
 // refusing is a Temporal that refuses the events of the keys or, with a broken setup, all events.
 type refusing struct {
 	*fakeStarter
