@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
@@ -48,4 +49,27 @@ func TestATerminalIsAsked(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, agreed, Confirm(command(), "Remove it?"), answer)
 	}
+}
+
+// A plan is shown to whoever is asked about it, also when the result is wanted as JSON.
+func TestWhoIsAskedSeesThePlan(t *testing.T) {
+	keyboard, terminal := openTerminal(t)
+	var out, status bytes.Buffer
+	c := &cobra.Command{}
+	AddYesFlag(c, "do not ask")
+	AddJSONFlag(c)
+	require.NoError(t, c.ParseFlags([]string{"--json"}))
+	c.SetIn(terminal)
+	c.SetOut(&out)
+	c.SetErr(&status)
+	_, err := keyboard.WriteString("y\n")
+	require.NoError(t, err)
+	agreed, err := ConfirmPlan(c, 7, func(w io.Writer) error {
+		_, err := io.WriteString(w, "events before 1 May\n")
+		return err
+	}, false, "Remove this data?")
+	require.NoError(t, err)
+	require.True(t, agreed)
+	require.Empty(t, out.String(), "the result")
+	require.Equal(t, "events before 1 May\nRemove this data? [y/N] ", status.String())
 }

@@ -31,12 +31,17 @@ func Bar(share float64) string {
 }
 
 // ConfirmPlan prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false.
-// Otherwise JSON is reserved for the result of the action.
+// Otherwise JSON is reserved for the result of the action, and a user at a terminal sees the plan as text beside the question.
 func ConfirmPlan(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
-	if !WantsJSON(c) || only {
-		if err := Print(c, plan, text); err != nil || only {
-			return false, err
-		}
+	var err error
+	switch {
+	case only || !WantsJSON(c):
+		err = Print(c, plan, text)
+	case Asks(c):
+		err = text(StatusWriter(c))
+	}
+	if only || err != nil {
+		return false, err
 	}
 	if !Confirm(c, question) {
 		return false, errors.New("nothing was started (--yes starts it without asking)")

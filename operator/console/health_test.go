@@ -25,8 +25,11 @@ func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 	}}
 	caller := access.Caller{Role: access.RoleViewer}
 	now := nowPage{Stats: &oversight.Stats{}, Failing: []failing{{"crm", row.Condition}}}
+	disabled := finding{SeenFinding: oversight.SeenFinding{Finding: oversight.Finding{Check: "destinations", Detail: "1 disabled"}}}
+	now.Bad = []finding{disabled}
 	c.addProblems(&now)
 	require.Equal(t, "crm is failing", now.Problems[0].Title)
+	require.Equal(t, "1 disabled", now.Problems[1].Detail, "the doctor also knows of destinations that someone has stopped")
 	require.Equal(t, "/console/destinations/crm", now.Problems[0].Page)
 	for page, data := range map[string]any{
 		"destinations": destinationList{Rows: []destinationRow{row}, All: 1}, "destination": destinationPage{destinationRow: row},

@@ -180,17 +180,16 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	return page
 }
 
-// addProblems lists what needs an operator, failures first. Dead letters and destinations are those of the page's own counts: the
-// doctor's are older, and one page must not have two figures for one thing.
+// addProblems lists what needs an operator, failures first. Dead letters are those of the page's own counts: the doctor's are
+// older, and one page must not have two figures for one thing. The doctor's finding about destinations also has those that
+// someone has stopped.
 func (c *Console) addProblems(page *nowPage) {
-	var counted map[string]bool
 	if page.Stats != nil {
-		counted = map[string]bool{"dead letters": true, "destinations": len(page.Failing) > 0}
 		addDeadLetters(page, c.pageOf("dead letters"))
 		addFailing(page)
 	}
 	for _, f := range page.Bad {
-		if !counted[f.Check] {
+		if page.Stats == nil || f.Check != "dead letters" {
 			page.Problems = append(page.Problems, problem{f.Check, f.Detail, f.Since, f.Advice, f.Page, f.Result == "fail"})
 		}
 	}

@@ -25,7 +25,7 @@ func discardCommand() *cobra.Command {
 	cli.AddYesFlag(command, "do not ask")
 	discard := command.RunE
 	command.RunE = func(c *cobra.Command, args []string) error {
-		if cli.Asks(c) && !cli.Confirm(c, "Discard it, and undo its changes of entities?") {
+		if cli.Asks(c) && !cli.Confirm(c, "Discard dead letter "+args[0]+", and undo its changes of entities?") {
 			return errors.New("nothing was discarded (--yes discards without asking)")
 		}
 		return discard(c, args)
