@@ -37,14 +37,14 @@ func rootCommand() *cobra.Command {
 	return cli.NewRoot(
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		listen.Command(),
-		events.EventCommand(), events.InboxCommand(), events.EntityCommand(),
-		deadletter.Command(), deadletter.ReplayCommand(), events.RebuildCommand(), events.RecoverCommand(),
+		events.EventCommand(), cli.Advanced(events.InboxCommand()), events.EntityCommand(),
+		deadletter.Command(), deadletter.ReplayCommand(), cli.Advanced(events.RebuildCommand()), events.RecoverCommand(),
 		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
-		definition.Command(), importer.ImportCommand(), importer.CompareCommand(),
+		definition.Command(), cli.Advanced(importer.ImportCommand()), cli.Advanced(importer.CompareCommand()),
 		load.SendCommand(),
-		admin.AuditCommand(), events.ConflictCommand(), admin.TokenCommand(), admin.PayloadKeyCommand(),
+		admin.AuditCommand(), cli.Advanced(events.ConflictCommand()), admin.TokenCommand(), cli.Advanced(admin.PayloadKeyCommand()),
 		admin.ErrorCommand(), admin.StatsCommand(), admin.ReportCommand(), admin.DoctorCommand(),
-		admin.PurgeCommand(), admin.ReconcileCommand(),
+		cli.Advanced(admin.PurgeCommand()), cli.Advanced(admin.ReconcileCommand()),
 		admin.ConfigCommand(), admin.HealthCommand(), admin.VersionCommand(),
 	)
 }

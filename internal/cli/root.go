@@ -30,13 +30,10 @@ func addExamples(c *cobra.Command) {
 	}
 }
 
-// groupOf returns the group of a command that names none: few users need the advanced ones.
-func groupOf(name string) string {
-	switch name {
-	case "inbox", "rebuild", "import", "compare", "conflict", "payload-key", "purge", "reconcile":
-		return GroupAdvanced
-	}
-	return GroupOperate
+// Advanced lists a command apart from those that most users need.
+func Advanced(c *cobra.Command) *cobra.Command {
+	c.GroupID = GroupAdvanced
+	return c
 }
 
 // NewRoot returns the program with these commands. All of them refuse unknown arguments.
@@ -55,7 +52,7 @@ func NewRoot(commands ...*cobra.Command) *cobra.Command {
 		&cobra.Group{ID: GroupAdvanced, Title: "Advanced:"},
 	)
 	for _, c := range commands {
-		c.GroupID = cmp.Or(c.GroupID, groupOf(c.Name()))
+		c.GroupID = cmp.Or(c.GroupID, GroupOperate)
 	}
 	root.AddCommand(commands...)
 	return Program(root)

@@ -22,9 +22,9 @@ func PurgeCommand() *cobra.Command {
 		Use:   "purge",
 		Short: "Remove data past its retention, or one event's content",
 		Long: "Without --expunge, it runs the scheduled purge now: it removes what is older than\n" +
-			"HOLDFAST_RETENTION_…. On a terminal it shows the plan and asks first. Events stay until Temporal has deleted their\n" +
-			"runs. Where HOLDFAST_ARCHIVE is set, events and dead letters are written there first;\n" +
-			"`holdfast import` reads them.\n\n" +
+			"HOLDFAST_RETENTION_…. On a terminal it shows the plan and asks first. Events stay until\n" +
+			"Temporal has deleted their runs. Where HOLDFAST_ARCHIVE is set, events and dead letters\n" +
+			"are written there first; `holdfast import` reads them.\n\n" +
 			"With --expunge it removes the content of one event everywhere, in PostgreSQL, in\n" +
 			"Temporal and in the archive, whatever its age. The event's key stays, so that a redelivery is a\n" +
 			"duplicate, and an audit row says who did it and why. Entities are folded again without the event.\n" +

@@ -31,8 +31,7 @@ func RecoverCommand() *cobra.Command {
 			"  holdfast recover stripe --paused --yes    # stops the schedule of the list\n" +
 			"  holdfast recover list\n" +
 			"  holdfast recover watch|pause|resume|cancel ID",
-		Args:    cobra.ExactArgs(1),
-		GroupID: cli.GroupOperate,
+		Args: cobra.ExactArgs(1),
 	}, func(c *cobra.Command, a *cli.API, args []string) error {
 		if err := recovery.CheckTarget(o.Target); err != nil {
 			return cli.UsageError(c, fmt.Errorf("--target: %w", err))

@@ -29,8 +29,7 @@ func CompareCommand() *cobra.Command {
 			"listed. With --json each difference is one line; the counts go to standard error.",
 		Example: "  holdfast compare old.ndjson\n" +
 			"  psql … | holdfast compare - --json > differences.ndjson",
-		Args:    cobra.ExactArgs(1),
-		GroupID: cli.GroupOperate,
+		Args: cobra.ExactArgs(1),
 	}, func(c *cobra.Command, a *cli.API, args []string) error { return o.run(c, a, args[0]) })
 	o.addFlags(command)
 	cli.AddJSONFlag(command)

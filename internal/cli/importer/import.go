@@ -33,8 +33,7 @@ func ImportCommand() *cobra.Command {
 			"  holdfast import keys.csv --record key --default-provider stripe\n" +
 			"  holdfast import s3://company-webhooks/holdfast --rate 5000/s\n" +
 			"  holdfast import watch|pause|resume|cancel ID",
-		Args:    cobra.ExactArgs(1),
-		GroupID: cli.GroupOperate,
+		Args: cobra.ExactArgs(1),
 	}, func(c *cobra.Command, a *cli.API, args []string) error { return o.run(c, a, args[0]) })
 	o.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
