@@ -1,12 +1,13 @@
 package definition
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,7 +64,7 @@ func connect(c *cobra.Command, port *cli.APIFlags, p *providers.Provider) error 
 	if err != nil {
 		return err
 	}
-	return awaitEvent(c, api, p.Name())
+	return awaitEvent(c, arrivals{api, p.Name()})
 }
 
 func writeConnection(w io.Writer, p listedProvider, how lint.Connection) error {
@@ -87,40 +88,63 @@ type arrived struct {
 	Status string `json:"status"`
 }
 
+// arrivals reads what a provider has sent. It compares what the server has with what it had before: the server's clock may differ.
+type arrivals struct {
+	api      *cli.API
+	provider string
+}
+
+// newest returns the newest event, or nil, and the kept refusals.
+func (a arrivals) newest(ctx context.Context) (*arrived, oversight.ProviderRefusals, error) {
+	var events httpapi.List[arrived]
+	query := url.Values{"provider": {a.provider}, "limit": {"1"}}
+	if err := a.api.Read(ctx, "/events", query, &events); err != nil {
+		return nil, oversight.ProviderRefusals{}, err
+	}
+	var refused httpapi.List[oversight.ProviderRefusals]
+	err := a.api.Read(ctx, "/refusals", url.Values{"provider": {a.provider}}, &refused)
+	if err != nil && !isMissing(err) {
+		return nil, oversight.ProviderRefusals{}, err
+	}
+	var event *arrived
+	if len(events.Items) > 0 {
+		event = &events.Items[0]
+	}
+	var refusals oversight.ProviderRefusals
+	if len(refused.Items) > 0 {
+		refusals = refused.Items[0]
+	}
+	return event, refusals, nil
+}
+
 // awaitEvent prints each refusal until an event of the provider arrives, or until the context ends.
-func awaitEvent(c *cobra.Command, a *cli.API, provider string) error {
+func awaitEvent(c *cobra.Command, a arrivals) error {
 	out := c.OutOrStdout()
-	since := time.Now()
-	waits := false
+	before, refusals, err := a.newest(c.Context())
+	if err != nil {
+		return unlessStopped(c, err)
+	}
+	fmt.Fprintln(out, "\nwaiting for an event … (Ctrl-C ends)")
+	shownAt := lastOf(refusals)
 	ticker := time.NewTicker(cli.ProgressInterval)
 	defer ticker.Stop()
-	for lastAt := since; ; {
-		var events httpapi.List[arrived]
-		query := url.Values{"provider": {provider}, "since": {since.UTC().Format(time.RFC3339Nano)}, "limit": {"1"}}
-		if err := a.Read(c.Context(), "/events", query, &events); err != nil {
-			return unlessStopped(c, err)
-		}
-		if !waits {
-			waits = true
-			fmt.Fprintln(out, "\nwaiting for an event … (Ctrl-C ends)")
-		}
-		var refused httpapi.List[oversight.ProviderRefusals]
-		err := a.Read(c.Context(), "/refusals", url.Values{"provider": {provider}}, &refused)
-		if err != nil && !isMissing(err) {
-			return unlessStopped(c, err)
-		}
-		for _, of := range refused.Items {
-			lastAt = writeNewRefusals(out, of, lastAt)
-		}
-		if len(events.Items) > 0 {
-			e := events.Items[0]
-			_, err := fmt.Fprintf(out, "received %s, %s: holdfast event show %s\n", cli.Printable(e.Type), e.Status, e.ID)
-			return err
-		}
+	for {
 		select {
 		case <-ticker.C:
 		case <-c.Context().Done():
 			return nil
+		}
+		event, refusals, err := a.newest(c.Context())
+		if err != nil {
+			return unlessStopped(c, err)
+		}
+		writeNewRefusals(out, refusals, shownAt)
+		if last := lastOf(refusals); last.After(shownAt) {
+			shownAt = last
+		}
+		if event != nil && (before == nil || event.ID != before.ID) {
+			_, err := fmt.Fprintf(out, "received %s, %s: holdfast event show %s\n", cli.Printable(event.Type), event.Status, event.ID)
+			return err
 		}
 	}
 }
@@ -139,18 +163,26 @@ func unlessStopped(c *cobra.Command, err error) error {
 	return err
 }
 
-// writeNewRefusals writes the newest refusal after a time with what to do, and returns its time.
-func writeNewRefusals(w io.Writer, of oversight.ProviderRefusals, after time.Time) time.Time {
-	if len(of.Last) == 0 || !of.Last[0].At.After(after) {
-		return after
+// lastOf returns the time of the newest refusal; zero without any.
+func lastOf(refusals oversight.ProviderRefusals) time.Time {
+	if len(refusals.Last) == 0 {
+		return time.Time{}
 	}
-	last := of.Last[0]
-	fmt.Fprintf(w, "refused with %s: %s", strconv.Itoa(last.Status), last.Cause)
-	for _, cause := range of.Causes {
-		if cause.Cause == last.Cause {
-			fmt.Fprintf(w, ": %s\n  %s", cause.Means, cause.Next)
+	return refusals.Last[0].At
+}
+
+// writeNewRefusals writes the refusals after a time, the oldest first, each with what to do.
+func writeNewRefusals(w io.Writer, of oversight.ProviderRefusals, after time.Time) {
+	for _, one := range slices.Backward(of.Last) {
+		if !one.At.After(after) {
+			continue
 		}
+		fmt.Fprintf(w, "refused with %d: %s", one.Status, one.Cause)
+		for _, cause := range of.Causes {
+			if cause.Cause == one.Cause {
+				fmt.Fprintf(w, ": %s\n  %s", cause.Means, cause.Next)
+			}
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
-	return last.At
 }
