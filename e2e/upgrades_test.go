@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,10 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	l.stop()
 	eventually(t, 2*time.Minute, "every event is processed", func() error {
 		i.section(t, n, "Runs of a bad build")
-		return atLeast(i.count(t, processedEvents), int(l.accepted.Load())+2)
+		if err := atLeast(i.count(t, processedEvents), int(l.accepted.Load())+2); err != nil {
+			return fmt.Errorf("%w: %s", err, i.unfinished(t))
+		}
+		return nil
 	})
 	eventually(t, time.Minute, "no run is open", func() error {
 		return atLeast(-i.runsOf(t, "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Running'"), 0)
@@ -79,6 +83,17 @@ func TestAChangedWorkflowRollsOutUnderLoad(t *testing.T) {
 	require.Zero(t, i.count(t, openDeadLetters))
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters WHERE error_code <> 'terminated'"))
 	i.checkBuilds(t, waiting, stuck)
+}
+
+// unfinished describes the events that aren't processed: their runs and dead letters.
+func (i *installation) unfinished(t *testing.T) string {
+	t.Helper()
+	var letters string
+	i.query(t, `SELECT coalesce(string_agg(state || ' for ' || error_code || ' at ' || last_failed_at, ', '), 'none')
+		  FROM dead_letters WHERE resolved_at IS NULL`, nil, &letters)
+	running := "WorkflowType = 'ProcessEvent' AND ExecutionStatus = 'Running'"
+	return fmt.Sprintf("%d runs are open, %d of the bad build; %d were terminated; dead letters: %s", i.runsOf(t, running),
+		i.runsOf(t, builtBy("v2")+" AND ExecutionStatus = 'Running'"), i.runsOf(t, "ExecutionStatus = 'Terminated'"), letters)
 }
 
 // Workers leave worker versioning, by the commands of docs/upgrades.md:

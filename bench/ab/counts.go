@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// countRounds is how often each build is counted.
-	countRounds = 3
+	// countRounds is how often each build is counted, and restTime how long at rest: the kernel counts CPU in hundredths of a second.
+	countRounds = 4
+	restTime    = 30 * time.Second
 	// countLag is longer than an idle connection of PostgreSQL keeps its counts to itself.
 	countLag  = 12 * time.Second
 	countTime = 10 * time.Second
@@ -74,6 +75,9 @@ func (b *build) round(ctx context.Context) (all [countedFigures]float64, err err
 	if err != nil {
 		return all, err
 	}
+	if err := suite.Pause(ctx, b.suite.Lasting(restTime)); err != nil {
+		return all, err
+	}
 	rested, err := b.count(ctx)
 	if err != nil {
 		return all, err
@@ -106,6 +110,9 @@ func (b *build) round(ctx context.Context) (all [countedFigures]float64, err err
 
 func counts(ctx context.Context, s *suite.Suite) error {
 	return both(ctx, s, needs{database: "counts", delivers: true, counts: true}, func(p *pair) error {
+		if err := s.Lab.OmitPageImages(ctx); err != nil {
+			return err
+		}
 		var now, before [countedFigures][]float64
 		for range countRounds {
 			a, failed := p.now.round(ctx)

@@ -29,6 +29,15 @@ func (l *Lab) WAL(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
+// OmitPageImages makes the WAL hold only what statements write. By default it also gets a copy of each page that changes for the first
+// time after a checkpoint, which comes at any time.
+func (l *Lab) OmitPageImages(ctx context.Context) error {
+	return errors.Join(
+		l.Exec(ctx, "postgres", `ALTER SYSTEM SET full_page_writes = off`),
+		l.Exec(ctx, "postgres", `SELECT pg_reload_conf()`),
+	)
+}
+
 // Size returns the size of a database in bytes, including indexes.
 func (l *Lab) Size(ctx context.Context, database string) (n int64, err error) {
 	err = l.ask(ctx, &n, `SELECT pg_database_size($1)`, database)

@@ -1,7 +1,10 @@
 package console
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -213,4 +216,52 @@ func TestAReplayIsPausedAndCanceled(t *testing.T) {
 	viewer := newBrowser(t).as(access.RoleViewer)
 	viewer.open(at)
 	require.Zero(t, viewer.count("main form"))
+}
+
+// fixable is a provider whose notes are named by the wrong field: a text of two lines is no ID.
+const fixable = `
+name: fixable
+extends: standard-webhooks
+type: .body.type // "note"
+occurred_at: []
+entities:
+  - kind: note
+    id: .body.text
+    op: snapshot
+    state: .body
+`
+
+// The mapping of a provider is wrong, and its event a dead letter. In the console, an operator sees why, asks whether a replay would
+// succeed before and after the definition is corrected, and replays.
+func TestADeadLetterIsTriedBeforeItIsReplayed(t *testing.T) {
+	t.Parallel()
+	event := holdfast.sendTo(t, "fixable", uniqueID("evt"), `{"number":"n-1","text":"two\nlines"}`)
+	e := holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 })
+	path := fmt.Sprintf("/console/dead-letters/%d", e.DeadLetters[0].ID)
+	b := newBrowser(t).as(access.RoleOperator)
+	b.open(path)
+	require.Zero(t, b.count("#tried"))
+	b.submit(`a[href*="try="]`)
+	require.Contains(t, b.text("#tried"), "Parsing would fail again: ")
+	require.Contains(t, b.text("#tried"), "entities[0].id")
+	b.requireAccessible()
+
+	right := strings.Replace(fixable, "id: .body.text", "id: .body.number", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(holdfast.dir, "providers", "fixable.yaml"), []byte(right), 0o644))
+	eventually(t, "the corrected definition", func() error {
+		b.open(path + "?try=yes")
+		if text := b.text("#tried"); !strings.Contains(text, "Parsing would succeed, with these changes") {
+			return errors.New(text)
+		}
+		return nil
+	})
+	require.Contains(t, b.text("#tried"), "n-1")
+	b.requireAccessible()
+	require.Equal(t, "open", stateOf(t, strconv.FormatInt(e.DeadLetters[0].ID, 10)), "trying changes nothing")
+
+	b.submit(`form[action$="/replay"] button`)
+	holdfast.awaitEvent(t, event, "processed", func(e eventOf) bool { return e.Status == "processed" })
+	viewer := newBrowser(t).as(access.RoleViewer)
+	viewer.open(path + "?try=yes")
+	require.Zero(t, viewer.count("#tried"), "the result has content that viewers may not see")
 }

@@ -105,7 +105,7 @@ func (s *stack) configure() error {
 	if err := os.Mkdir(providers, 0o755); err != nil {
 		return err
 	}
-	for name, definition := range map[string]string{"homemade": homemade, "broken": broken} {
+	for name, definition := range map[string]string{"homemade": homemade, "broken": broken, "fixable": fixable} {
 		if err := os.WriteFile(filepath.Join(providers, name+".yaml"), []byte(definition), 0o644); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,6 +61,8 @@ type Console struct {
 
 	// counted is the last result of attention.
 	counted atomic.Pointer[counted]
+	// trying is held while a dead letter is parsed.
+	trying sync.Mutex
 }
 
 //go:embed templates

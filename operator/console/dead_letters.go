@@ -11,6 +11,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/internal/lint"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
@@ -167,6 +168,9 @@ type deadLetterPage struct {
 	Waiting, CanEdit bool
 	// CanFetch reports whether the definition fetches the state behind events.
 	CanFetch bool
+	// CanTry reports whether it can be parsed with the definition of now; Tried is the result if it was asked for.
+	CanTry bool
+	Tried  *lint.ParsedAgain
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
 }
@@ -200,6 +204,10 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 		CanFetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed: d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}
+	page.CanTry = waits && c.Definitions != nil && d.Subscription == "" && !d.Body.Redacted
+	if page.CanTry && ctx.Query("try") != "" {
+		page.Tried = c.tryDeadLetter(d)
+	}
 	if c.API.Errors != nil {
 		page.Errors, err = c.API.Errors.Errors(ctx.UserContext(), oversight.ErrorQuery{EventID: d.EventID, Limit: maxErrors})
 		if err != nil {
@@ -213,6 +221,14 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 		}
 	}
 	return c.Show(ctx, "dead_letter", frame.Page{Title: fmt.Sprintf("Dead letter %d", d.ID), Section: deadLetters, Data: page})
+}
+
+// tryDeadLetter parses a dead letter with the definition of now. One at a time: a body can be large.
+func (c *Console) tryDeadLetter(d api.DeadLetterDetail) *lint.ParsedAgain {
+	c.trying.Lock()
+	defer c.trying.Unlock()
+	tried := lint.ParseAgain(c.Definitions.Catalogue(), d.Receipt, d.Body.Raw)
+	return &tried
 }
 
 func deadLetterPath(id int64) string { return deadLettersPath + "/" + strconv.FormatInt(id, 10) }

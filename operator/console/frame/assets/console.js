@@ -61,6 +61,65 @@ if (navigator.clipboard) {
   });
 }
 
+// JSON is colored, and what is nested can be folded. Its text stays as it was, for the clipboard.
+(() => {
+  const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d[\w.+-]*/g;
+  const color = (line) => {
+    const parts = [];
+    let end = 0;
+    for (const found of line.matchAll(token)) {
+      const [all, text, colon] = found;
+      const span = document.createElement("span");
+      span.className = colon ? "name" : text ? "" : "value";
+      span.textContent = text ?? all;
+      parts.push(line.slice(end, found.index), span, colon ?? "");
+      end = found.index + all.length;
+    }
+    return [...parts, line.slice(end)];
+  };
+  const indentOf = (line) => line.textContent.search(/\S|$/);
+  const fold = (pre) => {
+    let until = -1;
+    for (const line of pre.children) {
+      line.hidden = until >= 0 && indentOf(line) > until;
+      if (line.hidden) continue;
+      const button = line.querySelector("button");
+      until = button?.getAttribute("aria-expanded") === "false" ? indentOf(line) : -1;
+    }
+  };
+  const show = () => {
+    for (const pre of document.querySelectorAll("pre.json")) {
+      if (pre.querySelector("span.line")) continue;
+      const lines = pre.textContent.split("\n");
+      pre.replaceChildren(...lines.map((text, at) => {
+        const line = document.createElement("span");
+        line.className = "line";
+        line.append(...color(text), at + 1 < lines.length ? "\n" : "");
+        if (/[{[]$/.test(text)) {
+          const button = document.createElement("button");
+          button.type = "button";
+          button.className = "fold";
+          button.setAttribute("aria-expanded", "true");
+          button.setAttribute("aria-label", `Show ${text.trim().split(":")[0]}`);
+          line.prepend(button);
+        }
+        return line;
+      }));
+    }
+  };
+  show();
+  new MutationObserver(show).observe(document.body, { childList: true, subtree: true });
+  document.addEventListener("click", (e) => {
+    const button = e.target.closest("pre.json button.fold");
+    if (!button) return;
+    button.setAttribute("aria-expanded", String(button.getAttribute("aria-expanded") === "false"));
+    fold(button.closest("pre"));
+  });
+  document.addEventListener("htmx:before:morph:node", (e) => {
+    if (e.target.matches("pre.json") && e.target.textContent === e.detail.newNode.textContent) e.preventDefault();
+  });
+})();
+
 // Times in the reader's zone; the title keeps UTC. What is replaced later is changed as well. In lists that are ordered by time,
 // a row shows its day only if the row before it has another one.
 (() => {
