@@ -235,7 +235,7 @@ entities:
 // succeed before and after the definition is corrected, and replays.
 func TestADeadLetterIsTriedBeforeItIsReplayed(t *testing.T) {
 	t.Parallel()
-	event := holdfast.sendTo(t, "fixable", uniqueID("evt"), `{"number":"n-1","text":"two\nlines"}`)
+	event := holdfast.sendTo(t, "fixable", uniqueID("evt"), `{"number":"n-1","text":"two\nlines","nested":{"a":[1,2.50,true,null],"b":{}}}`)
 	e := holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 })
 	path := fmt.Sprintf("/console/dead-letters/%d", e.DeadLetters[0].ID)
 	b := newBrowser(t).as(access.RoleOperator)
@@ -248,6 +248,7 @@ func TestADeadLetterIsTriedBeforeItIsReplayed(t *testing.T) {
 
 	right := strings.Replace(fixable, "id: .body.text", "id: .body.number", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(holdfast.dir, "providers", "fixable.yaml"), []byte(right), 0o644))
+	holdfast.reload(t)
 	eventually(t, "the corrected definition", func() error {
 		b.open(path + "?try=yes")
 		if text := b.text("#tried"); !strings.Contains(text, "Parsing would succeed, with these changes") {
@@ -258,6 +259,11 @@ func TestADeadLetterIsTriedBeforeItIsReplayed(t *testing.T) {
 	require.Contains(t, b.text("#tried"), "n-1")
 	b.requireAccessible()
 	require.Equal(t, "open", stateOf(t, strconv.FormatInt(e.DeadLetters[0].ID, 10)), "trying changes nothing")
+
+	require.Contains(t, b.text("#text"), "2.50")
+	b.click("pre.json .line:nth-child(4) button.fold")
+	require.NotContains(t, b.text("#text"), "2.50", "it is folded")
+	require.Contains(t, b.text("#text"), "n-1")
 
 	b.submit(`form[action$="/replay"] button`)
 	holdfast.awaitEvent(t, event, "processed", func(e eventOf) bool { return e.Status == "processed" })

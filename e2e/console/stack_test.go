@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -172,6 +173,16 @@ func (s *stack) start() error {
 		_ = log.Close()
 	})
 	return s.await(exited)
+}
+
+// reload makes all its roles read the definitions again.
+func (s *stack) reload(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.data, "lock"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGHUP))
 }
 
 func (s *stack) await(exited <-chan struct{}) error {

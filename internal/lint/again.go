@@ -13,8 +13,8 @@ type ParsedAgain struct {
 	DeadLetter *ExplainedFailure
 }
 
-// ParseAgain does to a received event what the parse step would do with the definitions of the catalogue. It asks no provider's API
-// and changes nothing.
+// ParseAgain does to a received event what the parse step would do with the definitions of the catalogue. It asks no provider's
+// API and changes nothing.
 func ParseAgain(c *providers.Catalogue, r event.Receipt, body []byte) ParsedAgain {
 	parsed, err := providers.SplittingParser(c.Lookup)(r, body)
 	return ParsedAgain{parsed, failureOf(err)}

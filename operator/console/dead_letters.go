@@ -168,7 +168,7 @@ type deadLetterPage struct {
 	Waiting, CanEdit bool
 	// CanFetch reports whether the definition fetches the state behind events.
 	CanFetch bool
-	// CanTry reports whether it can be parsed with the definition of now; Tried is the result if it was asked for.
+	// CanTry reports whether it can be parsed with the current definition; Tried is the result if it was asked for.
 	CanTry bool
 	Tried  *lint.ParsedAgain
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
@@ -223,7 +223,7 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "dead_letter", frame.Page{Title: fmt.Sprintf("Dead letter %d", d.ID), Section: deadLetters, Data: page})
 }
 
-// tryDeadLetter parses a dead letter with the definition of now. One at a time: a body can be large.
+// tryDeadLetter parses a dead letter with the current definition. One at a time: a body can be large.
 func (c *Console) tryDeadLetter(d api.DeadLetterDetail) *lint.ParsedAgain {
 	c.trying.Lock()
 	defer c.trying.Unlock()

@@ -88,7 +88,8 @@ type arrived struct {
 	Status string `json:"status"`
 }
 
-// arrivals reads what a provider has sent. It compares what the server has with what it had before: the server's clock may differ.
+// arrivals reads what a provider has sent. It compares what the server has with what it had
+// before: the server's clock may differ.
 type arrivals struct {
 	api      *cli.API
 	provider string
