@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// countRounds is how often each build is counted, and restTime how long at rest: the kernel counts CPU in hundredths of a second.
+	// countRounds is how often each build is counted, and restTime how long at rest: the kernel counts CPU in hundredths of
+	// seconds.
 	countRounds = 4
 	restTime    = 30 * time.Second
 	// countLag is longer than an idle connection of PostgreSQL keeps its counts to itself.

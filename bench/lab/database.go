@@ -29,8 +29,8 @@ func (l *Lab) WAL(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// OmitPageImages makes the WAL hold only what statements write. By default it also gets a copy of each page that changes for the first
-// time after a checkpoint, which comes at any time.
+// OmitPageImages makes the WAL hold only what statements write. By default it also gets a copy of each page that changes for the
+// first time after a checkpoint, which comes at any time.
 func (l *Lab) OmitPageImages(ctx context.Context) error {
 	return errors.Join(
 		l.Exec(ctx, "postgres", `ALTER SYSTEM SET full_page_writes = off`),

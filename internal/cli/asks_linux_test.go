@@ -51,7 +51,7 @@ func TestATerminalIsAsked(t *testing.T) {
 	}
 }
 
-// A plan is shown to whoever is asked about it, also when the result is wanted as JSON.
+// A plan is shown to the user who is asked about it, also when the result is wanted as JSON.
 func TestWhoIsAskedSeesThePlan(t *testing.T) {
 	keyboard, terminal := openTerminal(t)
 	var out, status bytes.Buffer

@@ -31,7 +31,7 @@ func Bar(share float64) string {
 }
 
 // ConfirmPlan prints a plan and asks whether to carry it out. With only, it prints the plan as the result and returns false.
-// Otherwise JSON is reserved for the result of the action, and a user at a terminal sees the plan as text beside the question.
+// Otherwise JSON is reserved for the result of the action, and a user at a terminal sees the plan as text before the question.
 func ConfirmPlan(c *cobra.Command, plan any, text func(io.Writer) error, only bool, question string) (bool, error) {
 	var err error
 	switch {
