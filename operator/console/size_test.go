@@ -24,3 +24,21 @@ func TestALargeBodyIsNotIndented(t *testing.T) {
 	large := "[1" + strings.Repeat(",1", 500_000) + "]"
 	require.Greater(t, len(frame.Indented([]byte(large))), len(large))
 }
+
+// A body is shown with its quotes as they are, which make up a tenth of JSON: escaped, the page would be larger than 100 kB. That
+// makes nothing of it an element, or a form's value, which keeps directional characters.
+func TestABodyIsShownInItsOwnSize(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{}})
+	shown := func(body string) string {
+		data := eventPage{BodyView: viewBody(api.Content{Raw: []byte(body)}, "raw", false)}
+		page, err := c.Fragment("event", "content", frame.View{Page: frame.Page{Data: data}})
+		require.NoError(t, err)
+		return string(page)
+	}
+	require.Less(t, len(shown(strings.Repeat(`{"id":"1"}`, api.MaxShown/10))), 100_000)
+
+	page := shown("</pre><script>&lt;</script> a=\"b\" value=\"\u202e\" value=\"")
+	require.Contains(t, page, ">&lt;/pre&gt;&lt;script&gt;&amp;lt;&lt;/script&gt; a=\"b\" value=\"\\u202e\" value=\"</pre>")
+	require.NotContains(t, page, "\u202e")
+}

@@ -101,7 +101,7 @@ func (f *Frame) Fragment(page, name string, data any) ([]byte, error) {
 }
 
 // sentBack matches form values, which must stay unchanged.
-var sentBack = regexp.MustCompile(`(?s)<textarea.*?</textarea>|\bvalue="[^"]*"`)
+var sentBack = regexp.MustCompile(`(?s)<textarea.*?</textarea>|\bvalue="[^"<]*"`)
 
 // withoutHidden escapes directional and control characters anywhere in a page.
 func withoutHidden(page []byte) []byte {
