@@ -16,6 +16,7 @@ import (
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/persistence"
 )
 
 // definition replaces today's definition: it maps an event's key to its parse.
@@ -340,4 +341,24 @@ func (d *database) rebuildWhileKilled(t *testing.T, seed int, today definition) 
 			return t.Context().Err()
 		}
 	}
+}
+
+// The diff of a dry run reads the changes of its entities by an index, however many changes others have.
+func TestADiffReadsOnlyItsEntities(t *testing.T) {
+	t.Parallel()
+	seen := &statements{}
+	db := open(t, func(c *persistence.Config) { c.Tracer = seen })
+	db.exec(`
+INSERT INTO event_entities (event_id, provider, kind, external_id, position, op, change, occurred_at)
+SELECT gen_random_uuid(), 'acme', 'thing', 't' || i % 5000, 1, 'snapshot', '{"n":1}', $1::timestamptz
+  FROM generate_series(1, 50000) AS i`, noon)
+	db.exec(`INSERT INTO rebuilds (id, provider, kind, dry_run, rate, started_by) VALUES ('dry', '', '', true, 10, 'ada')`)
+	db.exec(`INSERT INTO rebuild_entities VALUES ('dry', 'acme', 'thing', 't7', '{}')`)
+	db.exec(`VACUUM (ANALYZE) event_entities`)
+	found, err := db.Rebuilds.Diff(t.Context(), "dry", func(event.Receipt, []byte) (p event.Parsed, err error) { return p, nil })
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	plan := seen.planOf(t, db, "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) ",
+		func(sql string) bool { return strings.Contains(sql, "ORDER BY l.event_id, position") })
+	require.Less(t, blocksRead(t, plan), 100, plan)
 }

@@ -14,8 +14,8 @@ const (
 	// This query deliberately differs from refoldAll's.
 	readAllLinks = `
 SELECT kind, external_id, op, change, version, occurred_at, event_id::text, provider
-  FROM ` + AllLinks + `
- WHERE (provider, kind, external_id) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
+  FROM (SELECT DISTINCT * FROM ` + givenRefs + `) AS given
+ CROSS JOIN LATERAL (SELECT * FROM ` + AllLinks + ` WHERE ` + isGiven + `) AS l
  ORDER BY l.event_id, position`
 
 	givenRefs = `unnest($1::text[], $2::text[], $3::text[]) AS given (of_provider, of_kind, id)`
