@@ -4,6 +4,7 @@ package phases
 import (
 	"context"
 
+	"holdfast/bench/console"
 	"holdfast/bench/scale"
 	"holdfast/bench/suite"
 )
@@ -61,5 +62,6 @@ func All() []suite.Phase {
 		of("bodies", "500 senders of 25 MiB each, half of them strangers, next to 47 small events a second: memory and ACK.", true,
 			bodies),
 		of("memory", "The memory of serve over half an hour.", true, memory),
+		console.Phase(),
 	}, scale.Phases()...)
 }

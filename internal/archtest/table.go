@@ -544,9 +544,12 @@ var Table = []Rule{
 		Ours:      list("bench/ab bench/baseline bench/peers bench/phases bench/suite"),
 		Libraries: list("github.com/spf13/cobra")},
 	{Package: "bench/phases", Why: "each phase measures one thing, and leaves servers and reports to the suite",
-		Ours: list("bench/figures bench/lab bench/loadgen bench/scale bench/suite delivery event event/operation event/retention " +
-			"internal/devstack/program persistence"),
+		Ours: list("bench/console bench/figures bench/lab bench/loadgen bench/scale bench/suite delivery event event/operation " +
+			"event/retention internal/devstack/program persistence"),
 		Libraries: list("github.com/google/uuid github.com/jackc/pgx/v5")},
+	{Package: "bench/console", Why: "the console's pages are asked for by HTTP, from a database that no other phase needs",
+		Ours:      list("bench/figures bench/lab bench/suite delivery event persistence"),
+		Libraries: list("github.com/jackc/pgx/v5")},
 	{Package: "bench/scale", Why: "what is counted in two sizes needs the lab and the store, and none of the other phases",
 		Ours: list("bench/figures bench/lab bench/suite internal/devstack persistence providers")},
 	{Package: "bench/ab", Why: "another revision is known by its commands, environment and counters only, whatever its tables are",
