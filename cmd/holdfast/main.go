@@ -33,8 +33,11 @@ func main() {
 	}
 }
 
+// extra has the commands of builds with a tag: see manual.go.
+var extra []*cobra.Command
+
 func rootCommand() *cobra.Command {
-	return cli.NewRoot(
+	return cli.NewRoot(append(extra,
 		devCommand(), serveCommand(), ingressCommand(), workerCommand(), operatorCommand(), migrateCommand(),
 		listen.Command(),
 		events.EventCommand(), cli.Advanced(events.InboxCommand()), events.EntityCommand(),
@@ -46,5 +49,5 @@ func rootCommand() *cobra.Command {
 		admin.ErrorCommand(), admin.StatsCommand(), admin.ReportCommand(), admin.DoctorCommand(),
 		cli.Advanced(admin.PurgeCommand()), cli.Advanced(admin.ReconcileCommand()),
 		admin.ConfigCommand(), admin.HealthCommand(), admin.VersionCommand(),
-	)
+	)...)
 }

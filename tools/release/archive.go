@@ -65,9 +65,13 @@ func writeTarGz(to string, files []file, at time.Time) error {
 	return out.Close()
 }
 
-// archive packs a program with what a user needs next to it.
-func (s source) archive(program, to string) error {
-	files := []file{{name: "holdfast", mode: 0o755, source: program}}
+// archive packs a program with what a user needs next to it, and its manual.
+func (s source) archive(program, share, to string) error {
+	manual, err := filesBelow(share)
+	if err != nil {
+		return err
+	}
+	files := append([]file{{name: "holdfast", mode: 0o755, source: program}}, manual...)
 	for _, name := range []string{"LICENSE", "CHANGELOG.md", "deploy/systemd/holdfast@.service", "deploy/systemd/holdfast.env"} {
 		files = append(files, file{name: path.Base(name), mode: 0o644, source: filepath.Join(s.root, name)})
 	}
@@ -82,13 +86,17 @@ func (s source) benchArchive(program, to string) error {
 	}, s.time)
 }
 
-// devArchive packs a program with the Temporal that `holdfast dev` looks for next to it.
-func (s source) devArchive(program string, server temporal, to string) error {
-	return writeTarGz(to, []file{
+// devArchive packs a program and its manual with the Temporal that `holdfast dev` looks for next to it.
+func (s source) devArchive(program, share string, server temporal, to string) error {
+	manual, err := filesBelow(share)
+	if err != nil {
+		return err
+	}
+	return writeTarGz(to, append([]file{
 		{name: "holdfast", mode: 0o755, source: program}, {name: "temporal", mode: 0o755, source: server.program},
 		{name: "LICENSE", mode: 0o644, source: filepath.Join(s.root, "LICENSE")},
 		{name: "temporal.LICENSE", mode: 0o644, source: server.license},
-	}, s.time)
+	}, manual...), s.time)
 }
 
 // chart packs the committed files of the chart as `helm package` does, which sets the time of the build.

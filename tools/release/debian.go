@@ -10,8 +10,12 @@ import (
 	"github.com/goreleaser/nfpm/v2/files"
 )
 
-// debian packages a program with the unit, the configuration file and the scripts of deploy/debian.
-func (s source) debian(version, program, arch, to string) error {
+// debian packages a program and its manual with the unit, the configuration file and the scripts of deploy/debian.
+func (s source) debian(version, program, share, arch, to string) error {
+	manual, err := filesBelow(share)
+	if err != nil {
+		return err
+	}
 	at := func(name string) string { return filepath.Join(s.root, "deploy", name) }
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "holdfast", Version: version, Platform: "linux", Arch: arch, MTime: s.time, Section: "net", Priority: "optional",
@@ -37,6 +41,9 @@ func (s source) debian(version, program, arch, to string) error {
 			Deb: nfpm.Deb{Compression: "gzip"},
 		},
 	})
+	for _, f := range manual {
+		info.Contents = append(info.Contents, content(f.source, debianPath(f.name), "", 0o644))
+	}
 	for _, c := range info.Contents {
 		c.FileInfo.MTime = s.time
 	}

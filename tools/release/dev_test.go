@@ -102,8 +102,10 @@ func buildDevArchive(t *testing.T) string {
 	s, dir := source{root: top, time: time.Unix(1e9, 0)}, t.TempDir()
 	binary, archive := filepath.Join(dir, "holdfast"), filepath.Join(dir, "dev.tar.gz")
 	require.NoError(t, program.Build(t.Context(), top, binary))
+	share, err := s.manual(t.Context(), dir)
+	require.NoError(t, err)
 	server := temporal{filepath.Join(top, "bin", "temporal"), filepath.Join(top, "LICENSE")}
-	require.NoError(t, s.devArchive(binary, server, archive))
+	require.NoError(t, s.devArchive(binary, share, server, archive))
 	return archive
 }
 

@@ -49,8 +49,12 @@ func release(ctx context.Context, root, out, only string) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("invalid --platform %q: use one of %v", only, platforms)
 	}
+	share, err := s.manual(ctx, work)
+	if err != nil {
+		return fmt.Errorf("write manual: %w", err)
+	}
 	for _, p := range chosen {
-		if err := s.releaseFor(ctx, p, work, out); err != nil {
+		if err := s.releaseFor(ctx, p, work, share, out); err != nil {
 			return fmt.Errorf("release for %s: %w", p, err)
 		}
 	}
@@ -60,8 +64,8 @@ func release(ctx context.Context, root, out, only string) error {
 	return writeSums(out)
 }
 
-// releaseFor builds the artifacts of one platform.
-func (s source) releaseFor(ctx context.Context, p platform, work, out string) error {
+// releaseFor builds the artifacts of one platform. The manual is in share.
+func (s source) releaseFor(ctx context.Context, p platform, work, share, out string) error {
 	named := func(program, ending string) string {
 		return filepath.Join(out, program+"_"+buildinfo.Version+"_"+p.os+"_"+p.arch+ending)
 	}
@@ -76,7 +80,7 @@ func (s source) releaseFor(ctx context.Context, p platform, work, out string) er
 			return err
 		}
 	}
-	if err := s.archive(program, named("holdfast", ".tar.gz")); err != nil {
+	if err := s.archive(program, share, named("holdfast", ".tar.gz")); err != nil {
 		return err
 	}
 	if err := s.benchArchive(bench, named("holdfast-bench", ".tar.gz")); err != nil {
@@ -86,7 +90,7 @@ func (s source) releaseFor(ctx context.Context, p platform, work, out string) er
 	if err != nil {
 		return err
 	}
-	if err := s.devArchive(program, server, named("holdfast-dev", ".tar.gz")); err != nil {
+	if err := s.devArchive(program, share, server, named("holdfast-dev", ".tar.gz")); err != nil {
 		return err
 	}
 	if p.os != "linux" {
@@ -96,5 +100,5 @@ func (s source) releaseFor(ctx context.Context, p platform, work, out string) er
 		return err
 	}
 	name := "holdfast_" + buildinfo.Version + "_" + p.arch + ".deb"
-	return s.debian(buildinfo.Version, program, p.arch, filepath.Join(out, name))
+	return s.debian(buildinfo.Version, program, share, p.arch, filepath.Join(out, name))
 }

@@ -48,6 +48,7 @@ func TestThePackageOnADebianMachine(t *testing.T) {
 	require.Empty(t, m.run(t, "systemctl list-units --plain --no-legend 'holdfast@*'"), "installing starts nothing")
 	m.section(t, "2. Create the database and the namespace")
 	m.configure(t)
+	m.run(t, "test -s /usr/share/bash-completion/completions/holdfast && test -s /usr/share/man/man1/holdfast-dlq-replay.1.gz")
 	step("installed and configured")
 
 	require.Contains(t, m.section(t, "4. Start"), "healthy")
@@ -104,10 +105,12 @@ func buildPackages(t *testing.T) (first, second string) {
 		File: "internal/buildinfo/buildinfo.go",
 		Old:  `const Version = "` + buildinfo.Version + `"`, New: `const Version = "` + next + `"`,
 	}
+	share, err := s.manual(t.Context(), dir)
+	require.NoError(t, err)
 	for version, edits := range map[string][]program.Edit{buildinfo.Version: nil, next: {bump}} {
 		binary := filepath.Join(dir, version, "holdfast")
 		require.NoError(t, program.Build(t.Context(), top, binary, edits...))
-		require.NoError(t, s.debian(version, binary, "amd64", filepath.Join(dir, "holdfast_"+version+"_amd64.deb")))
+		require.NoError(t, s.debian(version, binary, share, "amd64", filepath.Join(dir, "holdfast_"+version+"_amd64.deb")))
 	}
 	return filepath.Join(dir, "holdfast_"+buildinfo.Version+"_amd64.deb"), filepath.Join(dir, "holdfast_"+next+"_amd64.deb")
 }

@@ -29,12 +29,13 @@ func TestArtifactsDependOnlyOnTheSources(t *testing.T) {
 		binary := filepath.Join(dir, "holdfast")
 		require.NoError(t, os.WriteFile(binary, []byte("program"), mode))
 		s := source{root: dir, revision: "649160d", time: time.Unix(1e9, 0).UTC()}
-		require.NoError(t, s.archive(binary, filepath.Join(out, "archive.tar.gz")))
+		share := shareForTests(t, mode)
+		require.NoError(t, s.archive(binary, share, filepath.Join(out, "archive.tar.gz")))
 		require.NoError(t, s.benchArchive(binary, filepath.Join(out, "bench.tar.gz")))
 		server := temporal{binary, filepath.Join(dir, "LICENSE")}
-		require.NoError(t, s.devArchive(binary, server, filepath.Join(out, "dev.tar.gz")))
+		require.NoError(t, s.devArchive(binary, share, server, filepath.Join(out, "dev.tar.gz")))
 		require.NoError(t, s.image(binary, platforms[0], filepath.Join(out, "image.tar")))
-		require.NoError(t, s.debian(buildinfo.Version, binary, "amd64", filepath.Join(out, "package.deb")))
+		require.NoError(t, s.debian(buildinfo.Version, binary, share, "amd64", filepath.Join(out, "package.deb")))
 		require.NoError(t, writeSums(out))
 		text, err := os.ReadFile(filepath.Join(out, sumsFile))
 		require.NoError(t, err)
@@ -43,6 +44,18 @@ func TestArtifactsDependOnlyOnTheSources(t *testing.T) {
 		sums[string(text)] = true
 	}
 	require.Len(t, sums, 1)
+}
+
+// shareForTests returns a folder like the one that manual writes.
+func shareForTests(t *testing.T, mode os.FileMode) string {
+	t.Helper()
+	share := t.TempDir()
+	for _, name := range []string{"man/man1/holdfast.1.gz", "zsh/site-functions/_holdfast", "bash-completion/completions/holdfast"} {
+		path := filepath.Join(share, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(name), mode))
+	}
+	return share
 }
 
 // The image has the user, the start command and the health check of deploy/Dockerfile, and certificates.
