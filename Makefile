@@ -20,9 +20,10 @@ TESTFLAGS ?=
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v $$(go env CC)),-race)
 
-# The providers' own client libraries. Where npm is absent, or its registry, their tests are skipped.
-CLIENTS := e2e/clients/testdata
-CLIENTS_INSTALLED := $(if $(shell command -v npm),$(CLIENTS)/node_modules/.package-lock.json)
+# The providers' own client libraries, and what the examples in TypeScript need. Where npm is absent, or its registry, their tests are
+# skipped.
+CLIENTS := e2e/clients/testdata/node_modules/.package-lock.json docs/examples/typescript/node_modules/.package-lock.json
+CLIENTS_INSTALLED := $(if $(shell command -v npm),$(CLIENTS))
 
 .PHONY: help
 help: ## List the targets
@@ -217,7 +218,7 @@ lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
 
 .PHONY: prose
 prose: bin/vale ## Check how pages and Go comments are written
-	bin/vale --config tools/prose/vale.ini --output line --glob '!{tools,bin,e2e/clients,**/testdata,.holdfast}/**' $(or $(PAGES),.)
+	bin/vale --config tools/prose/vale.ini --output line --glob '!{tools,bin,e2e/clients,**/testdata,**/node_modules,.holdfast}/**' $(or $(PAGES),.)
 
 # go mod tidy and verify also look at the modules of the tools, which no test touches. A module that requires this one can't be
 # verified: Go finds no download of a module whose path has no dot.
@@ -324,12 +325,12 @@ fmt: ## Format the code
 tools: bin/temporal bin/tctl bin/versitygw bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
 
 .PHONY: clients
-clients: $(CLIENTS)/node_modules/.package-lock.json ## Fetch the providers' client libraries from npm, for e2e/clients
+clients: $(CLIENTS) ## Fetch from npm the providers' client libraries, for e2e/clients, and what the examples in TypeScript need
 
-$(CLIENTS)/node_modules/.package-lock.json: $(CLIENTS)/package-lock.json
-	@echo "fetching the providers' client libraries from npm (about half a minute, once) ..."
-	@npm ci --prefix $(CLIENTS) --ignore-scripts --no-audit --no-fund --loglevel=error && touch $@ || \
-		{ rm -rf $(CLIENTS)/node_modules; echo "they cannot be fetched: the tests of e2e/clients are skipped"; }
+$(CLIENTS): %/node_modules/.package-lock.json: %/package-lock.json
+	@echo "fetching what $* needs from npm (about half a minute, once) ..."
+	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel=error && touch $@ || \
+		{ rm -rf $*/node_modules; echo "it cannot be fetched: the tests that need it are skipped"; }
 
 .PHONY: server
 server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server for PostgreSQL (about 6 minutes)

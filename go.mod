@@ -2,6 +2,8 @@ module holdfast
 
 go 1.26.0
 
+ignore ./docs/examples/typescript/node_modules
+
 require (
 	github.com/Shopify/toxiproxy/v2 v2.5.0
 	github.com/anishathalye/porcupine v1.3.1
