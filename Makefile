@@ -103,7 +103,7 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy docs/ex
 	event event/fold event/operation event/oversight event/retention internal/archtest internal/buildinfo \
 	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/config/reference \
 	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
-	operator/api/deliveryapi operator/console/manual operator/console/plot operator/importer operator/launch \
+	operator/api/deliveryapi operator/console/plot operator/importer operator/launch \
 	persistence/entities persistence/read \
 	providers/auth/denial providers/definition providers/jq providers/mapping providers/reading workflows/histories
 

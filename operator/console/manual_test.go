@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,4 +30,35 @@ func TestTheDocumentationIsServed(t *testing.T) {
 	require.Equal(t, 404, res.StatusCode)
 	res, _ = newVisitor(t).get(s.url + "/tools/console/docs")
 	require.Equal(t, 303, res.StatusCode, "it needs a token, as all pages")
+}
+
+var manualLink = regexp.MustCompile(`href="(/tools/console/docs[^"#?]*)(?:#([^"]+))?"`)
+
+// Whoever follows the links of the documentation sees every page, none over 100 kB, and each anchor.
+func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	s := startShowing(t, console.Options{Definitions: definitions(t)}, "/tools", true)
+	v := s.as(t, access.RoleViewer)
+	pages, anchors := map[string]string{}, map[string]string{}
+	for next := []string{"/tools/console/docs"}; len(next) > 0; next = next[1:] {
+		if _, seen := pages[next[0]]; seen {
+			continue
+		}
+		res, page := v.get(s.url + next[0])
+		require.Equal(t, 200, res.StatusCode, next[0])
+		require.LessOrEqual(t, len(page), 100_000, next[0])
+		pages[next[0]] = page
+		for _, found := range manualLink.FindAllStringSubmatch(page, -1) {
+			next = append(next, found[1])
+			if found[2] != "" {
+				anchors[found[1]+"#"+found[2]] = next[0]
+			}
+		}
+	}
+	require.Greater(t, len(pages), 150)
+	require.Greater(t, len(anchors), 200)
+	for link, from := range anchors {
+		path, anchor, _ := strings.Cut(link, "#")
+		require.Contains(t, pages[path], `id="`+anchor+`"`, "%s links to %s", from, link)
+	}
 }

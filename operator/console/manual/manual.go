@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -24,9 +23,9 @@ import (
 // Index is the name of the page that lists all others.
 const Index = "README"
 
-// Page is a page of the documentation.
+// Page is a page of the documentation, or a part of a large one.
 type Page struct {
-	// Name is the file's name without .md.
+	// Name is the file's name without .md. That of a part ends with a dot and its ID.
 	Name, Title string
 	// HTML is the page without its title. Links lead to other pages below the base URL.
 	HTML template.HTML
@@ -40,7 +39,7 @@ func Read(base, name string) (Page, error) {
 	}
 	root := newMarkdown().Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(ids{}))))
 	page := Page{Name: name, Title: takeTitle(root, source)}
-	relink(root, base)
+	relink(root, base, name)
 	var out bytes.Buffer
 	if err := newMarkdown().Renderer().Render(&out, source, root); err != nil {
 		return Page{}, fmt.Errorf("render %s: %w", name, err)
@@ -49,11 +48,22 @@ func Read(base, name string) (Page, error) {
 	return page, nil
 }
 
+// read returns the Markdown of a page or a part.
 func read(name string) ([]byte, error) {
 	if name != path.Base(name) || strings.HasPrefix(name, ".") {
 		return nil, fs.ErrNotExist
 	}
-	return docs.Pages.ReadFile(name + ".md")
+	file, _, isPart := strings.Cut(name, ".")
+	parts, isLarge := largePages()[file]
+	if !isLarge && !isPart {
+		return docs.Pages.ReadFile(name + ".md")
+	}
+	for _, p := range parts {
+		if p.name == name {
+			return []byte(p.source), nil
+		}
+	}
+	return nil, fs.ErrNotExist
 }
 
 // newMarkdown has no attributes for the alignment of cells: the console's policy allows no styles in pages.
@@ -86,8 +96,9 @@ func plain(n ast.Node, source []byte) string {
 	return out.String()
 }
 
-// relink makes links between pages lead to the served pages, and removes those to files that the program doesn't have.
-func relink(root ast.Node, base string) {
+// relink makes the links of a page lead to the served pages, and removes those to files that the program doesn't have.
+func relink(root ast.Node, base, from string) {
+	from, _, _ = strings.Cut(from, ".")
 	var gone []*ast.Link
 	_ = ast.Walk(root, func(n ast.Node, enters bool) (ast.WalkStatus, error) {
 		l, ok := n.(*ast.Link)
@@ -95,14 +106,15 @@ func relink(root ast.Node, base string) {
 			return ast.WalkContinue, nil
 		}
 		file, heading, _ := strings.Cut(string(l.Destination), "#")
-		if file == "" || strings.Contains(file, "://") {
+		if strings.Contains(file, "://") {
 			return ast.WalkContinue, nil
 		}
-		name := strings.TrimSuffix(file, ".md")
+		name := cmp.Or(strings.TrimSuffix(file, ".md"), from)
 		if _, err := read(name); err != nil || name == file {
 			gone = append(gone, l)
 			return ast.WalkContinue, nil //nolint:nilerr // the program has no such page
 		}
+		name, heading = locate(name, heading)
 		target := base + "/" + name
 		if heading != "" {
 			target += "#" + heading
@@ -134,93 +146,4 @@ func slug(heading string) string {
 		}
 		return -1
 	}, heading)
-}
-
-// Found is a section that has all words of a search.
-type Found struct {
-	// Name and Page are the page's name and title; Heading and ID are the section's, "" for the beginning of the page.
-	Name, Page, Heading, ID string
-	// Line is the first line with one of the words; "" if only headings have them.
-	Line string
-
-	rank int
-}
-
-// MaxFound is how many sections a search returns.
-const MaxFound = 40
-
-// Search returns the sections that have all words, those with the words in their headings first.
-func Search(query string) (all []Found) {
-	words := strings.Fields(strings.ToLower(query))
-	if len(words) == 0 {
-		return nil
-	}
-	files, err := fs.Glob(docs.Pages, "*.md")
-	if err != nil {
-		panic(err) // only for a bad pattern
-	}
-	for _, file := range files {
-		source, err := docs.Pages.ReadFile(file)
-		if err != nil {
-			panic(err) // it was embedded
-		}
-		all = append(all, searchPage(strings.TrimSuffix(file, ".md"), string(source), words)...)
-	}
-	slices.SortStableFunc(all, func(a, b Found) int { return cmp.Compare(b.rank, a.rank) })
-	return all[:min(len(all), MaxFound)]
-}
-
-func searchPage(name, source string, words []string) (all []Found) {
-	var section []string
-	at := Found{Name: name}
-	end := func() {
-		if found, ok := match(at, section, words); ok {
-			all = append(all, found)
-		}
-		section = nil
-	}
-	isCode := false
-	for line := range strings.Lines(source) {
-		line = strings.TrimRight(line, "\n")
-		if strings.HasPrefix(line, "```") {
-			isCode = !isCode
-		}
-		level := strings.IndexFunc(line, func(r rune) bool { return r != '#' })
-		switch {
-		case isCode || level < 1 || line[level] != ' ':
-			section = append(section, line)
-		case level == 1 && at.Page == "":
-			at.Page = line[2:]
-		default:
-			end()
-			at.Heading = strings.NewReplacer("`", "", "*", "").Replace(line[level+1:])
-			at.ID = slug(at.Heading)
-		}
-	}
-	end()
-	return all
-}
-
-// match reports whether a section has all words in its title, its heading or its lines.
-func match(at Found, lines, words []string) (Found, bool) {
-	heading := strings.ToLower(at.Page + " " + at.Heading)
-	body := strings.ToLower(strings.Join(lines, "\n"))
-	for _, word := range words {
-		switch {
-		case strings.Contains(strings.ToLower(at.Heading), word):
-			at.rank += 2
-		case strings.Contains(heading, word):
-			at.rank++
-		case !strings.Contains(body, word):
-			return at, false
-		}
-	}
-	for _, line := range lines {
-		text := strings.ToLower(line)
-		if slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) }) {
-			at.Line = strings.TrimSpace(line)
-			break
-		}
-	}
-	return at, true
 }

@@ -2,13 +2,13 @@ package manual
 
 import (
 	"io/fs"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"holdfast/docs"
 )
 
 var (
@@ -16,20 +16,26 @@ var (
 	marks = regexp.MustCompile(`\b(?:style|on\w+)="|<script`)
 )
 
-// Every page is rendered with a title, and its links lead to pages and headings that the console serves.
+// Every page and every part of a large one is rendered with a title, and its links lead to pages and headings that the console serves.
 func TestEveryPageIsServed(t *testing.T) {
 	t.Parallel()
-	files, err := fs.Glob(docs.Pages, "*.md")
-	require.NoError(t, err)
-	require.Greater(t, len(files), 30)
+	names := slices.Collect(maps.Keys(sources()))
+	require.Greater(t, len(names), 30)
+	for _, parts := range largePages() {
+		for _, p := range parts[1:] {
+			names = append(names, p.name)
+		}
+	}
 	pages := map[string]Page{}
-	for _, file := range files {
-		page, err := Read("/console/docs", strings.TrimSuffix(file, ".md"))
-		require.NoError(t, err, file)
-		require.NotEmpty(t, page.Title, file)
-		require.NotRegexp(t, marks, string(page.HTML), file)
-		require.NotContains(t, string(page.HTML), "<h1", file)
-		pages[page.Name] = page
+	for _, name := range names {
+		page, err := Read("/console/docs", name)
+		require.NoError(t, err, name)
+		require.NotEmpty(t, page.Title, name)
+		require.NotRegexp(t, marks, string(page.HTML), name)
+		require.NotContains(t, string(page.HTML), "<h1", name)
+		require.Less(t, len(page.HTML), 90_000, "%s is too large for the console's limit of 100 kB", name)
+		require.NotContains(t, pages, name)
+		pages[name] = page
 	}
 	for name, page := range pages {
 		for _, found := range links.FindAllStringSubmatch(string(page.HTML), -1) {
@@ -49,9 +55,44 @@ func TestEveryPageIsServed(t *testing.T) {
 	}
 }
 
+// Each heading of a large page is in the page or the part where links lead, and each part is linked from the beginning.
+func TestLargePagesAreServedInParts(t *testing.T) {
+	t.Parallel()
+	require.Len(t, largePages(), 2)
+	for name, parts := range largePages() {
+		require.Greater(t, len(parts), 10, name)
+		beginning, err := Read("/console/docs", name)
+		require.NoError(t, err)
+		for _, p := range parts[1:] {
+			require.Contains(t, string(beginning.HTML), `<a href="/console/docs/`+p.name+`">`)
+		}
+		for _, s := range sectionsOf(sources()[name]) {
+			if s.level < 2 {
+				continue
+			}
+			served, anchor := locate(name, s.id())
+			page, err := Read("/console/docs", served)
+			require.NoError(t, err)
+			if anchor == "" {
+				require.Equal(t, beginning.Title+": "+s.heading, page.Title)
+				require.Contains(t, string(page.HTML), `<a href="/console/docs/`+name+`">`+beginning.Title+`</a>`)
+			} else {
+				require.Contains(t, string(page.HTML), `id="`+anchor+`"`)
+			}
+		}
+	}
+	page, err := Read("/console/docs", "api-routes")
+	require.NoError(t, err)
+	require.Contains(t, string(page.HTML), `<a href="/console/docs/api-routes.codec#post-codecdecode">POST /codec/decode</a>`)
+	page, err = Read("/console/docs", "catalogue.stripe")
+	require.NoError(t, err)
+	require.Equal(t, "The catalogue: stripe", page.Title)
+	require.Contains(t, string(page.HTML), "https://docs.stripe.com")
+}
+
 func TestOnlyPagesAreServed(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"nobody", "../README", "internals/testing", "", ".", "docs.go"} {
+	for _, name := range []string{"nobody", "../README", "internals/testing", "", ".", "docs.go", "catalogue.", "catalogue.nobody", "replay.index"} {
 		_, err := Read("/console/docs", name)
 		require.ErrorIs(t, err, fs.ErrNotExist, name)
 	}
@@ -67,6 +108,9 @@ func TestSectionsAreFound(t *testing.T) {
 		rank: 4,
 	})
 	require.NotEmpty(t, found[0].Heading)
+	found = Search("codec decode post")
+	require.Equal(t, "api-routes.codec", found[0].Name)
+	require.Equal(t, "post-codecdecode", found[0].ID)
 	require.Empty(t, Search("xyzzy rotate"))
 	require.Empty(t, Search("  "))
 	require.LessOrEqual(t, len(Search("e")), MaxFound)
