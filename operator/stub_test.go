@@ -300,6 +300,10 @@ func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
 	}, s.call("stats")
 }
 
+func (s *stub) EventHistory(context.Context, string, oversight.Span) ([]oversight.EventBucket, error) {
+	return nil, s.call("event history")
+}
+
 func (s *stub) Report(_ context.Context, since, until time.Time) (oversight.Report, error) {
 	s.report = [2]time.Time{since, until}
 	return oversight.Report{

@@ -170,7 +170,7 @@ func TestNothingIsSortedByTheTextOfAnID(t *testing.T) {
 }
 
 // ourTables matches those that may be large.
-var ourTables = regexp.MustCompile(`^(events|event_entities|event_contents|event_duplicates|redeliveries|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|decisions|error_log|audit_log|inbox|import_rows|recovery_items|recovery_remainders|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|rebuild_keys|deliver\w+|changes\w*)$`)
+var ourTables = regexp.MustCompile(`^(events|event_entities|event_minutes|event_contents|event_duplicates|redeliveries|entities|entity_checkpoints|entity_bases|entity_names|dead_letters|idempotency_keys|decisions|error_log|audit_log|inbox|import_rows|recovery_items|recovery_remainders|fetched_states|destinations|subscriptions|destination_states|resends|sessions|rebuild_entities|rebuild_keys|deliver\w+|changes\w*)$`)
 
 // genericPlan returns the plan of a statement for any arguments; false if it has none and that matters, or is only a part of a
 // statement.
@@ -322,6 +322,12 @@ INSERT INTO fetched_states (event_id, at, state) SELECT lpad(to_hex(i), 32, '0')
 	db.exec(`
 INSERT INTO event_duplicates (event_id, times, first_seen, last_seen)
 SELECT lpad(to_hex(i), 32, '0')::uuid, 1, now(), now() FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO event_minutes (provider, starts_at, processed, ignored, dead)
+SELECT 'p' || i % 20, now() - i * interval '5 min', 1, 0, 0 FROM generate_series(1, 20000) AS i`)
+	db.exec(`
+INSERT INTO delivery_minutes (destination_id, starts_at, succeeded, failed, ms)
+SELECT i % 20, now() - i * interval '5 min', 1, 0, 5 FROM generate_series(1, 20000) AS i`)
 	db.exec(`ANALYZE`)
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/operator/access"
 )
 
@@ -184,4 +186,42 @@ func TestAPageFollowsOnASlowLine(t *testing.T) {
 	b.open("/console/events?provider=homemade&type=" + kind)
 	sent := holdfast.send(t, uniqueID("msg"), `{"type":"`+kind+`"}`)
 	b.await("#rows", sent[len(sent)-8:])
+}
+
+// A click on a bar lists the events of its time; the table below leads to the same lists.
+func TestABarLeadsToItsEvents(t *testing.T) {
+	t.Parallel()
+	id := holdfast.sent(t, uniqueID("msg"), `{"type":"note"}`, "processed")
+	since := event.AcceptedAt(id).Truncate(5 * time.Minute)
+	const minute = "2006-01-02T15:04Z"
+	list := "/console/events?since=" + since.Format(minute) + "&until=" + since.Add(5*time.Minute).Format(minute) + "&provider=homemade"
+	bar := `.bars a[href="` + list + `"]`
+	b := newBrowser(t).as(access.RoleViewer)
+	eventually(t, "the bar of the event", func() error {
+		b.open("/console/events?provider=homemade&since=1h")
+		if b.count(bar) != 1 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	b.requireAccessible()
+	require.Contains(t, do(b, chromedp.Evaluate[string](`document.querySelector('`+bar+` title').textContent`)), "processed")
+	require.Equal(t, 1, b.count(`.chart tbody a[href="`+list+`"]`))
+	do(b, chromedp.Evaluate[bool](`document.querySelector(".chart details").open = true`))
+	b.requireAccessible()
+	require.Equal(t, 200, b.submit(bar+" .column"))
+	require.Equal(t, list, b.path())
+	require.Equal(t, 1, b.count(".bars a"), "the chart is that of the bar")
+	listed := do(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll("#rows time.clock")].map((at) => at.dateTime)`))
+	require.NotEmpty(t, listed)
+	for _, text := range listed {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		require.NoError(t, err)
+		require.WithinRange(t, at, since.Add(-time.Second), since.Add(5*time.Minute))
+	}
+
+	b.open("/console/providers/homemade?window=30d")
+	require.NotZero(t, b.count(".bars a"))
+	b.requireAccessible()
+	require.Equal(t, 400, b.open("/console/providers/homemade?window=31d"))
 }

@@ -10,6 +10,9 @@ import (
 func (p *process) prepare(ctx context.Context, roles Roles) <-chan error {
 	ctx, cancel := context.WithCancel(ctx)
 	ready, done := make(chan error, 1), make(chan struct{})
+	if roles.has(RoleWorker) {
+		p.startCounters()
+	}
 	p.onStop("workers and drain", func(stopping context.Context) error {
 		cancel()
 		<-done

@@ -60,6 +60,7 @@ type process struct {
 	drain       *intake.Drain       // nil until it runs
 	bulkStarter *intake.BulkStarter // nil without workers
 	workers     []worker.Worker
+	counts      workerCounters       // empty without workers
 	apis        *providerapi.Client  // of providers' APIs; nil without workers
 	dispatcher  *dispatch.Dispatcher // nil if nothing is delivered
 	// closeSenders closes the connections of the dispatcher.

@@ -122,23 +122,21 @@ func (p *process) warnOfRetention(ctx context.Context) {
 
 func (p *process) activities() *activities.Activities {
 	return &activities.Activities{
-		Catalogue: p.catalogue, Events: p.store.Writer, DeadLetters: p.store.DeadLetters,
-		Splits: p.store.Inbox, Batches: batchStore{p.store.Writer, p.bulkStarter}, Lane: p.bulkStarter, Duplicates: p.duplicates,
+		Catalogue: p.catalogue, Events: countedEvents{p.store.Writer, p.counts.events}, DeadLetters: p.deadLetters(),
+		Splits: p.store.Inbox, Batches: batchStore{countedBatches{p.store.Writer, p.counts.events}, p.bulkStarter},
+		Lane: p.bulkStarter, Duplicates: p.duplicates,
 		Inputs: runs.NewReader(p.temporal, p.codec.DataConverter()), States: p.store.Fetches, Fetcher: p.fetcher(),
-		Bodies: p.store.Inbox, Mappings: p.countMappings(),
+		Bodies: p.store.Inbox, Mappings: p.counts.mappings,
 	}
 }
 
-// countMappings counts events by whether rules found entities in them.
-func (p *process) countMappings() activities.MappingCounter {
-	counter := p.store.Minutes.NewMappingCounter()
-	p.onStop("count of mapped events", counter.Stop)
-	return counter
+func (p *process) deadLetters() activities.DeadLetterStore {
+	return countedDeadLetters{p.store.DeadLetters, p.counts.events}
 }
 
 func (p *process) operations() *background.Activities {
 	return &background.Activities{
-		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.store.DeadLetters,
+		Starter: p.starter(), Runs: runs.NewReader(p.temporal, p.codec.DataConverter()), DeadLetters: p.deadLetters(),
 		Claims: p.store.ReplayView(), Replays: p.store.Replays, Rebuilds: p.store.Rebuilds,
 		States: p.store.Fetches, Fetcher: p.fetcher(), Resends: p.store.Resends, Imports: p.store.Imports,
 		Recoveries: p.store.Recoveries, Lists: p.eventLists(), Inbox: p.store.Inbox.NewInboxWriter(),

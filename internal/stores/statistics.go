@@ -76,6 +76,11 @@ func (s Statistics) Attention(ctx context.Context) (a oversight.Attention, err e
 	return a, err
 }
 
+// EventHistory counts the events of a provider by result. It doesn't need Temporal.
+func (s Statistics) EventHistory(ctx context.Context, provider string, of oversight.Span) ([]oversight.EventBucket, error) {
+	return s.store.Minutes.EventHistory(ctx, provider, of)
+}
+
 // Report counts the events of a period and what waits now. It doesn't need Temporal.
 func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
 	report, err := s.store.Read.Report(ctx, since, until)

@@ -147,6 +147,8 @@ type Statistics interface {
 	Attention(ctx context.Context) (oversight.Attention, error)
 	// Report summarizes a period and compares it with the previous one.
 	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
+	// EventHistory counts the events of a provider by result, oldest first, without empty buckets; "" means all providers.
+	EventHistory(ctx context.Context, provider string, s oversight.Span) ([]oversight.EventBucket, error)
 }
 
 // BulkReplayer replays dead letters in bulk.

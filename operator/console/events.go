@@ -1,19 +1,24 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/feed"
+	"holdfast/event/oversight"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 )
 
@@ -44,6 +49,8 @@ type eventList struct {
 	// DeliveryStatuses are the filter's choices; empty without deliveries.
 	DeliveryStatuses []delivery.Status
 
+	// Chart counts the events of the filter's provider and time range; nil if the filter has more than these.
+	Chart *plot.Bars
 	// Suggestions are the filters' suggestions.
 	Suggestions suggestions
 	Rows        []api.EventView
@@ -79,6 +86,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
+	data.Chart = c.chartOfList(ctx.UserContext(), filter, wanted)
 	data.Accepted, data.Rows = splitAccepted(list.Items)
 	data.IsShort = list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = !httpapi.IsViewer(ctx)
@@ -86,6 +94,99 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 		data.Tail = c.Prefix + "/console/events/tail?" + filter.Encode()
 	}
 	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
+}
+
+// chartTimeout is how long a page waits for its chart. It is shown without one while the database is slow.
+const chartTimeout = 2 * time.Second
+
+// results are the parts of a chart of events.
+var results = []plot.Part{
+	{Name: "processed", Class: "processed"}, {Name: "ignored", Class: "ignored"}, {Name: "dead", Class: "dead"},
+}
+
+// rangesOf returns the time ranges that charts offer: path returns the path of the page with one. The default range is a day.
+func rangesOf(current string, path func(length string) string) (all []plot.Range) {
+	for _, offered := range []struct{ name, length string }{
+		{"1 hour", "1h"}, {"6 hours", "6h"}, {"24 hours", "24h"}, {"7 days", "7d"}, {"30 days", "30d"},
+	} {
+		all = append(all, plot.Range{
+			Name: offered.name, Path: path(offered.length), IsCurrent: offered.length == cmp.Or(current, "24h"),
+		})
+	}
+	return all
+}
+
+// chartSince returns the beginning of the charts on a page that has nothing else with a time range, and the range as its URL has
+// it.
+func chartSince(ctx *fiber.Ctx) (since time.Time, window string, err error) {
+	window = ctx.Query("window", "24h")
+	length, err := httpapi.Duration(httpapi.CodeBadField, "window", window, oversight.MinStep, oversight.KeptHistory)
+	return time.Now().Add(-length), window, err
+}
+
+// windowsOf returns the time ranges of the page at a path.
+func windowsOf(current, path string) []plot.Range {
+	return rangesOf(current, func(length string) string { return path + "?" + frame.Query("window", length) })
+}
+
+// chartOfList returns the chart above a list of events, or nil: events are counted by provider and time only, and further pages
+// have none.
+func (c *Console) chartOfList(ctx context.Context, filter url.Values, wanted event.RecordQuery) *plot.Bars {
+	for name := range filter {
+		if filter.Get(name) != "" && !slices.Contains([]string{"provider", "since", "until", "limit"}, name) {
+			return nil
+		}
+	}
+	chart := c.eventChart(ctx, wanted.Provider, wanted.Since, wanted.Until)
+	if chart != nil {
+		current := filter.Get("since")
+		if filter.Get("until") != "" {
+			current = "-"
+		}
+		chart.Ranges = rangesOf(current, func(since string) string { return eventsPath(wanted.Provider, since, "") })
+	}
+	return chart
+}
+
+// eventChart draws the results of a provider's events, or of all. It is nil if they aren't counted or can't be read.
+func (c *Console) eventChart(ctx context.Context, provider string, since, until time.Time) *plot.Bars {
+	span, ok := oversight.SpanOf(since, until, time.Now())
+	if c.API.Stats == nil || !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
+	defer cancel()
+	buckets, err := c.API.Stats.EventHistory(ctx, provider, span)
+	if err != nil {
+		return nil
+	}
+	step := time.Duration(span.Step)
+	chart := &plot.Bars{
+		Title: "Events by the time of their acceptance and by result", Empty: "No events were counted in this time.",
+		Parts: results, Since: span.Since, Until: span.Until, Step: step,
+	}
+	for _, b := range buckets {
+		chart.Bars = append(chart.Bars, plot.Bar{
+			At: b.At, Counts: []int64{b.Processed, b.Ignored, b.Dead},
+			Path: eventsPath(provider, b.At.Format(minuteOfURL), b.At.Add(step).Format(minuteOfURL)),
+		})
+	}
+	return chart
+}
+
+// minuteOfURL is the format of a minute in UTC in a URL.
+const minuteOfURL = "2006-01-02T15:04Z"
+
+// eventsPath returns the path of the list of a provider's events in a time range. since and until are what a filter takes.
+func eventsPath(provider, since, until string) string {
+	query := "?since=" + since
+	if until != "" {
+		query += "&until=" + until
+	}
+	if provider != "" {
+		query += "&provider=" + url.QueryEscape(provider)
+	}
+	return "/console/events" + query
 }
 
 // splitAccepted separates the events that wait for a worker from the others.

@@ -15,6 +15,7 @@ import (
 	"holdfast/internal/lint"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
 	"holdfast/providers/auth"
@@ -182,6 +183,8 @@ type providerPage struct {
 	Refused  oversight.ProviderRefusals
 	// Lists are the provider's lists of events, one for each target.
 	Lists []operation.ListHealth
+	// Chart counts its events; nil if they aren't counted.
+	Chart *plot.Bars
 }
 
 // Recovers reports whether the definition describes a list of events.
@@ -192,6 +195,10 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	since, window, err := chartSince(ctx)
+	if err != nil {
+		return err
+	}
 	text, err := p.Definition()
 	if err != nil {
 		return err
@@ -199,6 +206,9 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	data := providerPage{
 		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p), Definition: string(text),
 		Receives: c.Refusals != nil,
+	}
+	if data.Chart = c.eventChart(ctx.UserContext(), p.Name(), since, time.Time{}); data.Chart != nil {
+		data.Chart.Ranges = windowsOf(window, "/console/providers/"+pathEscape(p.Name()))
 	}
 	for _, of := range c.refusalsOf(p.Name()) {
 		data.Refused = of

@@ -33,13 +33,15 @@ SELECT provider, sum(mapped)::bigint, sum(unmapped)::bigint FROM mapped_minutes
 type MappingCounter struct{ *counter }
 
 // NewMappingCounter starts a counter; Stop writes what is left and ends it.
-func (s *Store) NewMappingCounter() *MappingCounter { return &MappingCounter{s.start(addMapped)} }
+func (s *Store) NewMappingCounter() *MappingCounter {
+	return &MappingCounter{s.start(table{addMapped, 2, time.Minute})}
+}
 
 // Count counts an event of a provider, by whether the rules found an entity in it.
 func (c *MappingCounter) Count(provider string, m event.Mapping) {
 	switch m {
 	case event.Mapped:
-		c.add(provider, time.Now(), counts{1, 0})
+		c.add(provider, time.Now(), counts{1})
 	case event.Unmapped:
 		c.add(provider, time.Now(), counts{0, 1})
 	}

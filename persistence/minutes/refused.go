@@ -39,11 +39,13 @@ SELECT provider, unauthenticated
 type RefusedCounter struct{ *counter }
 
 // NewRefusedCounter starts a counter; Stop writes what is left and ends it.
-func (s *Store) NewRefusedCounter() *RefusedCounter { return &RefusedCounter{s.start(addRefused)} }
+func (s *Store) NewRefusedCounter() *RefusedCounter {
+	return &RefusedCounter{s.start(table{addRefused, 2, time.Minute})}
+}
 
 // Count counts a request to a provider at a time, and whether it failed authentication.
 func (c *RefusedCounter) Count(provider string, at time.Time, unauthenticated bool) {
-	n := counts{1, 0}
+	n := counts{1}
 	if unauthenticated {
 		n[1] = 1
 	}

@@ -1,0 +1,117 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/operator/access"
+	"holdfast/operator/api"
+	"holdfast/operator/console"
+)
+
+// history has counts in each bucket of a chart; it fails for the provider broken, and has nothing for quiet.
+type history struct{ api.Statistics }
+
+func (history) EventHistory(_ context.Context, provider string, s oversight.Span) (all []oversight.EventBucket, _ error) {
+	if provider == "broken" {
+		return nil, errors.New("too slow")
+	}
+	for at := s.Since; at.Before(s.Until) && provider != "quiet"; at = at.Add(time.Duration(s.Step)) {
+		all = append(all, oversight.EventBucket{At: at, Processed: 1_234_567, Ignored: 12, Dead: 3})
+	}
+	return all, nil
+}
+
+func (history) Attention(context.Context) (a oversight.Attention, _ error) { return a, nil }
+
+func (stored) RecentTypes(context.Context) (providers, types []string, _ error) { return nil, nil, nil }
+
+var (
+	barOf = regexp.MustCompile(`<a href="([^"]+)" tabindex="-1"><title>([^<]+)</title>`)
+	rowOf = regexp.MustCompile(`<th scope="row" class="first"><a href="([^"]+)">`)
+)
+
+// The chart above a list of events has the filter's provider and time range, up to 49 bars, and each of them leads to the list of
+// its time.
+func TestAListOfEventsHasAChart(t *testing.T) {
+	t.Parallel()
+	s := startShowing(t, console.Options{API: &api.API{Events: stored{}, Stats: history{}}}, "/tools", true)
+	v := s.as(t, access.RoleViewer)
+	chart := func(query string) (page string, bars [][]string) {
+		res, page := v.get(s.url + "/tools/console/events" + query)
+		require.Equal(t, 200, res.StatusCode, query)
+		return page, barOf.FindAllStringSubmatch(page, -1)
+	}
+	page, bars := chart("?provider=acme&since=2h&until=1h&limit=10&type=")
+	require.Len(t, rowOf.FindAllString(page, -1), len(bars), "the table leads to the same lists")
+	require.InDelta(t, 12, len(bars), 1)
+	first := regexp.MustCompile(`^/tools/console/events\?since=(\S+)&amp;until=(\S+)&amp;provider=acme$`).FindStringSubmatch(bars[0][1])
+	require.NotEmpty(t, first, bars[0][1])
+	from, err := time.Parse("2006-01-02T15:04Z07:00", first[1])
+	require.NoError(t, err)
+	require.Equal(t, from.Add(5*time.Minute).Format("2006-01-02T15:04Z07:00"), first[2])
+	require.Equal(t, from.Format("2 Jan 15:04–")+from.Add(5*time.Minute).Format("15:04")+
+		" UTC: 1\u202f234\u202f567 processed, 12 ignored, 3 dead", bars[0][2])
+	require.NotContains(t, page, `aria-current="true"`)
+	_, bars = chart(strings.ReplaceAll(bars[0][1][len("/tools/console/events"):], "&amp;", "&"))
+	require.Len(t, bars, 1)
+
+	page, bars = chart("")
+	require.InDelta(t, 49, len(bars), 1)
+	require.Contains(t, page, `<a href="/tools/console/events?since=24h" aria-current="true">24 hours</a>`)
+	page, _ = chart("?provider=a%26b&since=7d")
+	require.Contains(t, page, `<a href="/tools/console/events?since=7d&amp;provider=a%26b" aria-current="true">7 days</a>`)
+	page, bars = chart("?provider=quiet")
+	require.Empty(t, bars)
+	require.Contains(t, page, "No events were counted in this time.")
+	for _, without := range []string{"?type=note", "?provider=acme&key=1", "?provider=broken", "?since=60d&until=50d"} {
+		page, _ := chart(without)
+		require.NotContains(t, page, `class="chart"`, without)
+	}
+}
+
+// A list with as much as a page can have, and a chart, is below the limit of a page.
+func TestAPageWithAChartIsSmall(t *testing.T) {
+	t.Parallel()
+	rows := make([]event.Record, 50)
+	for i := range rows {
+		rows[i] = event.Record{
+			Receipt: event.Receipt{
+				ID: fmt.Sprintf("019ad000-0000-7000-8000-%012d", i), Provider: "standard-webhooks", Key: strings.Repeat("k", 48),
+				ReceivedAt: time.Now(), Source: "acct_1032D82eZvKYlo2C",
+			},
+			Type: "customer.subscription.updated", Status: event.StatusProcessed, Outcome: event.OutcomeIgnored,
+		}
+	}
+	s := startWith(t, console.Options{API: &api.API{Events: stored{rows: rows}, Stats: history{}}, Definitions: definitions(t)})
+	v := s.as(t, access.RoleViewer)
+	_, page := v.get(s.url + "/console/events?provider=standard-webhooks")
+	require.Contains(t, page, "019a")
+	require.Contains(t, page, `class="chart"`)
+	require.Less(t, len(page), 100_000)
+	t.Log(len(page))
+}
+
+// The page of a provider has the chart of its events.
+func TestAProviderHasAChart(t *testing.T) {
+	t.Parallel()
+	s := startWith(t, console.Options{API: &api.API{Events: stored{}, Stats: history{}}, Definitions: definitions(t)})
+	v := s.as(t, access.RoleViewer)
+	_, page := v.get(s.url + "/console/providers/stripe")
+	require.InDelta(t, 49, len(barOf.FindAllString(page, -1)), 1)
+	require.Contains(t, page, `&amp;provider=stripe" tabindex="-1">`)
+	require.Contains(t, page, `<a href="/console/providers/stripe?window=24h" aria-current="true">24 hours</a>`)
+	_, page = v.get(s.url + "/console/providers/stripe?window=1h")
+	require.InDelta(t, 13, len(barOf.FindAllString(page, -1)), 1)
+	res, _ := v.get(s.url + "/console/providers/stripe?window=100d")
+	require.Equal(t, 400, res.StatusCode)
+}
