@@ -304,6 +304,10 @@ func (s *stub) EventHistory(context.Context, string, oversight.Span) ([]oversigh
 	return nil, s.call("event history")
 }
 
+func (s *stub) DeliveryHistory(context.Context, int64, oversight.Span) ([]oversight.DeliveryBucket, error) {
+	return nil, s.call("delivery history")
+}
+
 func (s *stub) Report(_ context.Context, since, until time.Time) (oversight.Report, error) {
 	s.report = [2]time.Time{since, until}
 	return oversight.Report{

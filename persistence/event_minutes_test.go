@@ -66,3 +66,33 @@ func TestResultsOfEventsAreCountedByTime(t *testing.T) {
 	}
 	require.Equal(t, 2, value[int](db, `SELECT count(*) FROM event_minutes`))
 }
+
+// Processes add up the attempts at a destination and their duration, by five minutes.
+func TestAttemptsAreCountedByTime(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	for range 2 {
+		c := db.Minutes.NewAttemptCounter()
+		c.Count(7, true, 30*time.Millisecond)
+		c.Count(7, true, 50*time.Millisecond)
+		c.Count(7, false, time.Second)
+		c.Count(8, false, time.Millisecond)
+		require.NoError(t, c.Stop(t.Context()))
+	}
+	db.exec(`UPDATE delivery_minutes SET starts_at = $1`, noon.Add(5*time.Minute))
+	span, ok := oversight.SpanOf(noon, noon.Add(8*time.Hour), noon.Add(8*time.Hour))
+	require.True(t, ok)
+	found, err := db.Minutes.DeliveryHistory(t.Context(), 7, span)
+	require.NoError(t, err)
+	require.Equal(t, []oversight.DeliveryBucket{{At: noon, Succeeded: 4, Failed: 2, Milliseconds: 2160}}, found)
+	require.EqualValues(t, 360, found[0].Mean())
+	found, err = db.Minutes.DeliveryHistory(t.Context(), 9, span)
+	require.NoError(t, err)
+	require.Empty(t, found)
+
+	for removed := int64(1); removed > 0; {
+		removed, err = db.Upkeep.PurgeBatch(t.Context(), retention.Keys, noon.Add(oversight.KeptHistory+10*time.Minute))
+		require.NoError(t, err)
+	}
+	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_minutes`))
+}

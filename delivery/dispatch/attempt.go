@@ -181,6 +181,7 @@ func (d *Dispatcher) attempt(r preparedJob, m delivery.Message, found bool) {
 		result = d.send(r, m)
 		r.slot.end(result)
 		result = d.checkReach(r.target.Destination, result)
+		d.count(r.DestinationID, result)
 	}
 	o := r.end(result)
 	d.report(r, m, o.Outcome)
@@ -229,6 +230,14 @@ func (d *Dispatcher) send(r preparedJob, m delivery.Message) (result delivery.Re
 		result = newResult(delivery.Ours, codeStopped, "the process was stopped during the attempt")
 	}
 	return result
+}
+
+// count counts an attempt that says something about the destination.
+func (d *Dispatcher) count(destinationID int64, r delivery.Result) {
+	if d.counter == nil || r.Kind == delivery.Ours || r.Kind == delivery.Busy || r.Kind == delivery.Blocked {
+		return
+	}
+	d.counter.Count(destinationID, r.Kind == delivery.OK, r.Took)
 }
 
 // awaitStart waits for the start time that the rate assigned.

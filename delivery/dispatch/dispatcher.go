@@ -22,6 +22,8 @@ type Options struct {
 	Slots int
 	// Errors takes alerts that aren't about a single delivery.
 	Errors ErrorSink
+	// Attempts counts attempts; nil counts none.
+	Attempts AttemptCounter
 	// Chores are periodic tasks that any process may run.
 	Chores []Chore
 }
@@ -43,6 +45,7 @@ type Dispatcher struct {
 	queue          Queue
 	http, temporal Sender
 	errors         ErrorSink
+	counter        AttemptCounter
 	chores         []Chore
 	slots          *shares
 	reach          *reach
@@ -69,8 +72,9 @@ func New(o Options) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
-		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, errors: o.Errors, chores: o.Chores,
-		slots: newShares(o.Slots, maxBodyBytes, time.Now), metrics: m, failures: newFailureLog(),
+		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, errors: o.Errors, counter: o.Attempts,
+		chores: o.Chores,
+		slots:  newShares(o.Slots, maxBodyBytes, time.Now), metrics: m, failures: newFailureLog(),
 		tracer: otel.Tracer("holdfast/delivery"),
 	}
 	d.reach = newReach(d.reportOffline)

@@ -469,3 +469,53 @@ func TestAnAttemptEndsBeforeItsLease(t *testing.T) {
 		})
 	}
 }
+
+// attempted counts attempts: how many succeeded and failed, and how long they took.
+type attempted struct {
+	mu    sync.Mutex
+	ended map[int64][2]int
+	took  time.Duration
+}
+
+func (a *attempted) Count(destinationID int64, succeeded bool, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.ended[destinationID]
+	if succeeded {
+		n[0]++
+	} else {
+		n[1]++
+	}
+	a.ended[destinationID], a.took = n, max(a.took, took)
+}
+
+// Attempts are counted by destination and result. Those that say nothing about the destination aren't.
+func TestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+	m, counter := newMemory(), &attempted{ended: map[int64][2]int{}}
+	kinds := []delivery.Kind{
+		delivery.OK, delivery.OK, delivery.Final, delivery.Gone, delivery.Ours, delivery.Busy, delivery.Blocked,
+	}
+	for n := range kinds {
+		m.waiting = append(m.waiting, job(n, int64(n)))
+		to(m, int64(n))
+	}
+	send := sends(func(_ context.Context, to delivery.Target, _ delivery.Job, _ delivery.Message) delivery.Result {
+		return delivery.Result{Kind: kinds[to.Destination.ID], Code: "x", Took: 30 * time.Millisecond}
+	})
+	d, err := New(Options{Queue: m, HTTP: send, Temporal: send, Slots: 16, Errors: &told{}, Attempts: counter})
+	require.NoError(t, err)
+	d.Start()
+	m.until(func() bool {
+		tried := map[int64]bool{}
+		for _, s := range m.settled {
+			tried[s.DestinationID] = true
+		}
+		return len(tried) == len(kinds)
+	})
+	require.NoError(t, d.Stop(t.Context(), time.Minute))
+	require.Positive(t, counter.ended[3][1], "the queue of this test attempts it again and again")
+	counter.ended[3] = [2]int{0, 1}
+	require.Equal(t, map[int64][2]int{0: {1, 0}, 1: {1, 0}, 2: {0, 1}, 3: {0, 1}}, counter.ended)
+	require.Equal(t, 30*time.Millisecond, counter.took)
+}

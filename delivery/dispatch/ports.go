@@ -28,6 +28,11 @@ type Queue interface {
 // ErrorSink takes entries for the error log. Record never blocks.
 type ErrorSink interface{ Record(e oversight.ErrorEntry) }
 
+// AttemptCounter counts attempts at destinations. Count neither blocks nor fails.
+type AttemptCounter interface {
+	Count(destinationID int64, succeeded bool, took time.Duration)
+}
+
 // Sender makes attempts at one kind of destination. It returns a result before the context's deadline.
 type Sender interface {
 	Send(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result

@@ -64,3 +64,15 @@ type EventBucket struct {
 	Ignored   int64     `json:"ignored"`
 	Dead      int64     `json:"dead"`
 }
+
+// DeliveryBucket counts the attempts of deliveries to a destination that ended in a step from At on. What doesn't count against
+// the destination isn't counted, such as the answer 429.
+type DeliveryBucket struct {
+	At                time.Time
+	Succeeded, Failed int64
+	// Milliseconds is how long the attempts took together.
+	Milliseconds int64
+}
+
+// Mean returns how long an attempt took on average, in milliseconds.
+func (b DeliveryBucket) Mean() int64 { return b.Milliseconds / max(b.Succeeded+b.Failed, 1) }

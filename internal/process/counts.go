@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast/activities"
+	"holdfast/delivery/dispatch"
 	"holdfast/event"
 )
 
@@ -14,18 +15,22 @@ type eventCounter interface {
 	CountDead(provider string, acceptedAt time.Time)
 }
 
-// startCounters starts what the workers count. It is stopped after them, so that nothing is lost at a regular end.
+// startCounters starts the counters of a process with workers. They are stopped after the workers, so that nothing is lost at a
+// regular end.
 func (p *process) startCounters() {
-	events, mappings := p.store.Minutes.NewEventCounter(), p.store.Minutes.NewMappingCounter()
+	of := p.store.Minutes
+	events, mappings, attempts := of.NewEventCounter(), of.NewMappingCounter(), of.NewAttemptCounter()
 	p.onStop("count of events", events.Stop)
 	p.onStop("count of mapped events", mappings.Stop)
-	p.counts = workerCounters{events, mappings}
+	p.onStop("count of attempts", attempts.Stop)
+	p.counts = workerCounters{events, mappings, attempts}
 }
 
 // workerCounters are the counters of a process with workers.
 type workerCounters struct {
 	events   eventCounter
 	mappings activities.MappingCounter
+	attempts dispatch.AttemptCounter
 }
 
 // countedEvents counts the events that a store finishes. A run that is reset counts its event again.

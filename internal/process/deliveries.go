@@ -49,7 +49,8 @@ func (p *process) startDispatcher() error {
 	})
 	p.closeSenders = func() { http.Close(); temporal.Close() }
 	d, err := dispatch.New(dispatch.Options{
-		Queue: p.store.QueueView(), HTTP: http, Temporal: temporal, Slots: cfg.Slots, Errors: p.errors, Chores: p.deliveryChores(),
+		Queue: p.store.QueueView(), HTTP: http, Temporal: temporal, Slots: cfg.Slots, Errors: p.errors,
+		Attempts: p.counts.attempts, Chores: p.deliveryChores(),
 	})
 	if err != nil {
 		return err

@@ -81,6 +81,13 @@ func (s Statistics) EventHistory(ctx context.Context, provider string, of oversi
 	return s.store.Minutes.EventHistory(ctx, provider, of)
 }
 
+// DeliveryHistory counts the attempts at a destination. It doesn't need Temporal.
+func (s Statistics) DeliveryHistory(
+	ctx context.Context, destinationID int64, of oversight.Span,
+) ([]oversight.DeliveryBucket, error) {
+	return s.store.Minutes.DeliveryHistory(ctx, destinationID, of)
+}
+
 // Report counts the events of a period and what waits now. It doesn't need Temporal.
 func (s Statistics) Report(ctx context.Context, since, until time.Time) (oversight.Report, error) {
 	report, err := s.store.Read.Report(ctx, since, until)

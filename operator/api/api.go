@@ -149,6 +149,8 @@ type Statistics interface {
 	Report(ctx context.Context, since, until time.Time) (oversight.Report, error)
 	// EventHistory counts the events of a provider by result, oldest first, without empty buckets; "" means all providers.
 	EventHistory(ctx context.Context, provider string, s oversight.Span) ([]oversight.EventBucket, error)
+	// DeliveryHistory counts the attempts at a destination in the same way.
+	DeliveryHistory(ctx context.Context, destinationID int64, s oversight.Span) ([]oversight.DeliveryBucket, error)
 }
 
 // BulkReplayer replays dead letters in bulk.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
@@ -29,6 +30,13 @@ func (history) EventHistory(_ context.Context, provider string, s oversight.Span
 		all = append(all, oversight.EventBucket{At: at, Processed: 1_234_567, Ignored: 12, Dead: 3})
 	}
 	return all, nil
+}
+
+func (history) DeliveryHistory(_ context.Context, destination int64, s oversight.Span) (all []oversight.DeliveryBucket, _ error) {
+	if destination != 3 {
+		return nil, nil
+	}
+	return []oversight.DeliveryBucket{{At: s.Since, Succeeded: 7, Failed: 1, Milliseconds: 1000}}, nil
 }
 
 func (history) Attention(context.Context) (a oversight.Attention, _ error) { return a, nil }
@@ -113,5 +121,29 @@ func TestAProviderHasAChart(t *testing.T) {
 	_, page = v.get(s.url + "/console/providers/stripe?window=1h")
 	require.InDelta(t, 13, len(barOf.FindAllString(page, -1)), 1)
 	res, _ := v.get(s.url + "/console/providers/stripe?window=100d")
+	require.Equal(t, 400, res.StatusCode)
+}
+
+// The page of a destination has charts of its attempts: their results, and how long they took on average.
+func TestADestinationHasCharts(t *testing.T) {
+	t.Parallel()
+	behind := withCRM()
+	behind.all["idle"] = delivery.Destination{ID: 4, Version: 1, Name: "idle", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+	shown := behind.shown()
+	shown.API.Stats = history{}
+	s := startShowing(t, shown, "", true)
+	v := s.as(t, access.RoleViewer)
+	_, page := v.get(s.url + "/console/destinations/crm?window=7d")
+	require.Equal(t, 2, strings.Count(page, `<div class="chart">`))
+	require.Contains(t, page, "UTC: 7 succeeded, 1 failed</title>")
+	require.Contains(t, page, "UTC: 125 ms, mean duration</title>")
+	require.Contains(t, page, `<a href="/console/destinations/crm?window=7d" aria-current="true">7 days</a>`)
+	require.Equal(t, 1, strings.Count(page, "<summary>As a table"), "one table has both")
+	require.Contains(t, page, `data-label="ms, mean duration">125</td>`)
+	require.Empty(t, barOf.FindAllString(page, -1), "attempts have no list of a time")
+	_, page = v.get(s.url + "/console/destinations/idle")
+	require.Contains(t, page, "No attempts were counted in this time.")
+	require.Equal(t, 1, strings.Count(page, `<div class="chart">`))
+	res, _ := v.get(s.url + "/console/destinations/crm?window=1s")
 	require.Equal(t, 400, res.StatusCode)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"strings"
 	"time"
@@ -10,8 +11,10 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/event/oversight"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 )
 
@@ -21,6 +24,8 @@ type destinationPage struct {
 	Subscriptions []delivery.Subscription
 	// Waiting are some open deliveries and Ended some ended ones, newest events first.
 	Waiting, Ended []deliveryapi.DeliveryView
+	// Attempts counts the attempts by result, and Duration shows how long they took; nil if they aren't counted.
+	Attempts, Duration *plot.Bars
 }
 
 // Cancel returns the confirmation page for canceling all waiting deliveries.
@@ -83,11 +88,44 @@ func selected(e delivery.Events) string {
 }
 
 func (c *Console) showDestination(ctx *fiber.Ctx) error {
+	since, window, err := chartSince(ctx)
+	if err != nil {
+		return err
+	}
 	page, err := c.destination(ctx)
 	if err != nil {
 		return err
 	}
+	if page.Attempts, page.Duration = c.attemptCharts(ctx.UserContext(), page.ID, since); page.Attempts != nil {
+		page.Attempts.Ranges = windowsOf(window, destinationPath(page.Name))
+	}
 	return c.Show(ctx, "destination", frame.Page{Title: page.Name, Section: destinations, Data: page})
+}
+
+// attemptCharts draws the attempts at a destination and their duration. They are nil if they aren't counted or can't be read.
+func (c *Console) attemptCharts(ctx context.Context, destinationID int64, since time.Time) (attempts, duration *plot.Bars) {
+	span, ok := oversight.SpanOf(since, time.Time{}, time.Now())
+	if c.API.Stats == nil || !ok {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
+	defer cancel()
+	buckets, err := c.API.Stats.DeliveryHistory(ctx, destinationID, span)
+	if err != nil {
+		return nil, nil
+	}
+	chart := plot.Bars{Since: span.Since, Until: span.Until, Step: time.Duration(span.Step)}
+	counted, mean := chart, chart
+	counted.Title, counted.Empty = "Attempts by result", "No attempts were counted in this time."
+	counted.Parts = []plot.Part{{Name: "succeeded", Class: "delivered"}, {Name: "failed", Class: "failed"}}
+	mean.Title, mean.Parts = "Mean duration of an attempt", []plot.Part{{Name: "ms, mean duration", Class: "mean"}}
+	counted.Also, mean.IsInTable = mean.Parts[0].Name, true
+	for _, b := range buckets {
+		took := max(b.Mean(), 1)
+		counted.Bars = append(counted.Bars, plot.Bar{At: b.At, Counts: []int64{b.Succeeded, b.Failed}, Also: frame.Number(took)})
+		mean.Bars = append(mean.Bars, plot.Bar{At: b.At, Counts: []int64{took}})
+	}
+	return &counted, &mean
 }
 
 func (c *Console) destination(ctx *fiber.Ctx) (page destinationPage, err error) {

@@ -232,6 +232,9 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 			removed, err = s.removeOld(ctx, p, minutes.PurgeEvents, p.before.Add(-oversight.KeptHistory), purgeRows)
 		}
 		if err == nil && removed == 0 {
+			removed, err = s.removeOld(ctx, p, minutes.PurgeDeliveries, p.before.Add(-oversight.KeptHistory), purgeRows)
+		}
+		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, purgeContents, p.before.Add(-keepContents), purgeRows)
 		}
 	case retention.Changes:
