@@ -301,7 +301,7 @@ func (s *stub) Stats(context.Context, time.Duration) (oversight.Stats, error) {
 }
 
 func (s *stub) EventHistory(context.Context, string, oversight.Span) ([]oversight.EventBucket, error) {
-	return nil, s.call("event history")
+	return []oversight.EventBucket{{At: noon, Processed: 5, Dead: 1}}, s.call("event history")
 }
 
 func (s *stub) DeliveryHistory(context.Context, int64, oversight.Span) ([]oversight.DeliveryBucket, error) {

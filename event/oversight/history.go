@@ -65,6 +65,14 @@ type EventBucket struct {
 	Dead      int64     `json:"dead"`
 }
 
+// EventHistory counts events over time.
+type EventHistory struct {
+	Span
+
+	// Buckets are those with events, oldest first.
+	Buckets []EventBucket `json:"buckets"`
+}
+
 // DeliveryBucket counts the attempts of deliveries to a destination that ended in a step from At on. What doesn't count against
 // the destination isn't counted, such as the answer 429.
 type DeliveryBucket struct {

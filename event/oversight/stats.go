@@ -13,6 +13,8 @@ type Stats struct {
 	Window event.Duration `json:"window"`
 	// Events counts the stored events that were received in the window.
 	Events []EventCount `json:"events"`
+	// LastDay counts the events of the last 24 hours by result; absent where only the present matters.
+	LastDay *EventHistory `json:"last_day,omitempty"`
 	// PerSecond is the rate of events in the window.
 	PerSecond float64 `json:"per_second"`
 	// Recent is the rate of events in the last minute.

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -78,4 +79,27 @@ func Tint(w io.Writer, word, text string) string {
 		return text
 	}
 	return "\x1b[" + tint + "m" + text + "\x1b[0m"
+}
+
+// blocks are the heights of a sparkline.
+var blocks = []rune("▁▂▃▄▅▆▇█")
+
+// Sparkline draws counts as a line of block characters, the highest as a full one; 0 is a space. On a terminal it is as wide as
+// that, without the characters that the rest of the line has taken: each count becomes equally many.
+func Sparkline(w io.Writer, taken int, counts []int64) string {
+	s, _ := w.(screen)
+	each := max((s.width-taken)/max(len(counts), 1), 1)
+	most := int64(1)
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	var line strings.Builder
+	for _, n := range counts {
+		block := " "
+		if n > 0 {
+			block = string(blocks[(n*int64(len(blocks))-1)/most])
+		}
+		line.WriteString(strings.Repeat(block, each))
+	}
+	return line.String()
 }

@@ -177,7 +177,16 @@ func (a *API) showStats(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.RespondWith(c, func(ctx context.Context) (oversight.Stats, error) { return a.Stats.Stats(ctx, window) })
+	return httpapi.RespondWith(c, func(ctx context.Context) (oversight.Stats, error) {
+		stats, err := a.Stats.Stats(ctx, window)
+		if err != nil {
+			return stats, err
+		}
+		day, _ := oversight.SpanOf(time.Time{}, time.Time{}, time.Now())
+		buckets, err := a.Stats.EventHistory(ctx, "", day)
+		stats.LastDay = &oversight.EventHistory{Span: day, Buckets: buckets}
+		return stats, err
+	})
 }
 
 func (a *API) showReport(c *fiber.Ctx) error {

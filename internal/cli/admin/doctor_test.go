@@ -3,11 +3,14 @@ package admin
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
 	"holdfast/internal/doctor"
@@ -44,4 +47,19 @@ func TestColumnsOfQueuesHaveNames(t *testing.T) {
 	s := oversight.Stats{Queues: []oversight.QueueStats{{Queue: "events"}}}
 	shown := onTerminal(t, false, func(w io.Writer) error { return writeStats(w, s) })
 	require.Regexp(t, `QUEUE +BACKLOG +AGE +IN PER S +OUT PER S +POLLERS`, shown)
+}
+
+// The results of the last day's events are lines as wide as the terminal: one for each result that there was.
+func TestTheLastDayIsPlotted(t *testing.T) {
+	noon := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	day := &oversight.EventHistory{Buckets: []oversight.EventBucket{{At: noon, Processed: 1, Dead: 1}, {At: noon.Add(time.Hour), Processed: 800}}}
+	day.Since, day.Until, day.Step = noon, noon.Add(4*time.Hour), event.Duration(time.Hour)
+	shown := onTerminal(t, false, func(w io.Writer) error { return writeStats(w, oversight.Stats{LastDay: day}) })
+	each := (80 - len("processed ") - len(" peak 800")) / 4
+	require.Contains(t, shown, "PER 1h\nprocessed "+strings.Repeat("▁", each)+strings.Repeat("█", each)+strings.Repeat(" ", 2*each)+" peak 800\n")
+	require.Regexp(t, `\ndead      █+ +peak 1\n`, shown)
+	require.NotContains(t, shown, "ignored")
+	wide := onTerminal(t, true, func(w io.Writer) error { return writeStats(w, oversight.Stats{LastDay: day}) })
+	require.Contains(t, wide, "\nprocessed ▁█   peak 800\n")
+	require.NotContains(t, onTerminal(t, false, func(w io.Writer) error { return writeStats(w, oversight.Stats{}) }), "EVENTS BY")
 }

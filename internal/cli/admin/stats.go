@@ -12,6 +12,7 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/internal/cli"
+	"holdfast/internal/word"
 )
 
 // watchEvery is the refresh interval of `stats --watch`.
@@ -62,9 +63,40 @@ func watchStats(c *cobra.Command, a *cli.API, query url.Values) error {
 	}
 }
 
+// plotDay draws a line for each result that events of the last day had.
+func plotDay(w io.Writer, day *oversight.EventHistory) {
+	if day == nil || len(day.Buckets) == 0 {
+		return
+	}
+	step := time.Duration(day.Step)
+	fmt.Fprintf(w, "\nEVENTS BY RESULT, %s TO %s, PER %s\n", day.Since.Format(time.RFC3339), day.Until.Format(time.RFC3339),
+		word.Duration(step))
+	for _, result := range []struct {
+		name string
+		of   func(oversight.EventBucket) int64
+	}{
+		{"processed", func(b oversight.EventBucket) int64 { return b.Processed }},
+		{"ignored", func(b oversight.EventBucket) int64 { return b.Ignored }},
+		{"dead", func(b oversight.EventBucket) int64 { return b.Dead }},
+	} {
+		counts := make([]int64, day.Until.Sub(day.Since)/step)
+		var peak int64
+		for _, b := range day.Buckets {
+			n := result.of(b)
+			counts[b.At.Sub(day.Since)/step], peak = n, max(peak, n)
+		}
+		if peak > 0 {
+			label, end := fmt.Sprintf("%-9s ", result.name), fmt.Sprintf(" peak %d", peak)
+			line := cli.Sparkline(w, len(label)+len(end), counts)
+			fmt.Fprintln(w, label+cli.Tint(w, result.name, line)+end)
+		}
+	}
+}
+
 func writeStats(w io.Writer, s oversight.Stats) error {
 	fmt.Fprintf(w, "%s, the last %s: %.2f events/s, in the last minute %.2f/s\n", s.At.Format(time.RFC3339), s.Window,
 		s.PerSecond, s.Recent)
+	plotDay(w, s.LastDay)
 	events := cli.NewTable(w, "EVENTS OF", "STATUS", "COUNT")
 	for _, e := range s.Events {
 		events.Row(e.Provider, string(e.Status), strconv.FormatInt(e.Count, 10))
