@@ -34,7 +34,7 @@ func TestTheDocumentationIsServed(t *testing.T) {
 
 var manualLink = regexp.MustCompile(`href="(/tools/console/docs[^"#?]*)(?:#([^"]+))?"`)
 
-// Whoever follows the links of the documentation sees every page, none over 100 kB, and each anchor.
+// A user who follows the links of the documentation sees every page, none over 100 kB, and each anchor.
 func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	s := startShowing(t, console.Options{Definitions: definitions(t)}, "/tools", true)
