@@ -53,7 +53,8 @@ SELECT '%[1]s', 'stripe', '', 'evt_large', 'event', 'invoice.updated', 'dead', c
           'object', json_build_object('id', 'in_large', 'object', 'invoice', 'customer', 'cus_old7', 'lines', json_agg(
           json_build_object('id', 'il_' || md5(i::text), 'object', 'line_item', 'amount', i * 100, 'currency', 'eur',
           'description', 'Analytical engine, month ' || i, 'discountable', true, 'invoice', 'in_large', 'livemode', false,
-          'proration', false, 'quantity', 1, 'period', json_build_object('end', 1795000000 + i, 'start', 1790000000 + i))))))::text
+          'proration', false, 'quantity', 1,
+          'period', json_build_object('end', 1795000000 + i, 'start', 1790000000 + i))))))::text
           AS body FROM generate_series(1, 212) AS i) AS b;
 INSERT INTO dead_letters (event_id, provider, key, type, receipt, raw_body, step, error_class, error_code, error_message,
        attempts, first_failed_at, last_failed_at, workflow_id, run_id)
@@ -68,7 +69,8 @@ SELECT now() - i * interval '1 min', (ARRAY['ada', 'grace', 'linus'])[1 + i %% 3
        (ARRAY['dead_letter.replay', 'dead_letter.discard', 'destination.pause', 'delivery.resend'])[1 + i %% 4],
        'dead_letter:' || i, gen_random_uuid()::text, 'the endpoint was down'
   FROM generate_series(1, 100000) AS i;
-INSERT INTO replays (id, filter, rate, state, bound, total, done, failed, started_by, started_at, drained_at, ended_at, settled_at)
+INSERT INTO replays
+       (id, filter, rate, state, bound, total, done, failed, started_by, started_at, drained_at, ended_at, settled_at)
 SELECT CASE i WHEN 1 THEN '%[2]s' ELSE 'replay-' || i END, '{"provider":"stripe","code":"c7"}', 10, 'completed', 1, 100, 90, 10,
        'ada', at, at, at, at
   FROM generate_series(1, 1000) AS i, LATERAL (SELECT now() - i * interval '1 hour' AS at) AS t;
@@ -88,7 +90,8 @@ SELECT 'import-' || i, 'old.jsonl', 100, 'completed', 10000, 10000, 'ada', at, a
   FROM generate_series(1, 1000) AS i, LATERAL (SELECT now() - i * interval '1 hour' AS at) AS t;
 INSERT INTO recoveries (id, provider, target, dry_run, undelivered, accept_duplicates, rate, state, since, until, listed, known,
        started_by, started_at, ended_at)
-SELECT 'recovery-' || i, 'stripe', '', false, false, false, 10, 'completed', at - interval '1 day', at, 1000, 1000, 'schedule', at,
+SELECT 'recovery-' || i, 'stripe', '', false, false, false, 10, 'completed', at - interval '1 day', at, 1000, 1000, 'schedule',
+       at,
        at
   FROM generate_series(1, 1000) AS i, LATERAL (SELECT now() - i * interval '1 hour' AS at) AS t`
 

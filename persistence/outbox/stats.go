@@ -108,8 +108,9 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 }
 
 // recentOf reads the last ended deliveries of some subscriptions of each destination and their oldest open ones, so that it reads
-// a bounded number of rows. All attempts of open deliveries have failed. Deliveries canceled by an operator don't count. With = instead
-// of BETWEEN, PostgreSQL drops subscription_id from ORDER BY, and reads all deliveries by event for a subscription without any.
+// a bounded number of rows. All attempts of open deliveries have failed. Deliveries canceled by an operator don't count. With =
+// instead of BETWEEN, PostgreSQL drops subscription_id from ORDER BY, and reads all deliveries by event for a subscription without
+// any.
 const recentOf = `
 SELECT d.id, sum(last.attempts), count(*) FILTER (WHERE last.status = 'delivered'),
        coalesce(percentile_disc(0.95) WITHIN GROUP (ORDER BY last.ms) FILTER (WHERE last.status = 'delivered'), 0),
