@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -123,7 +124,9 @@ func fill(ctx context.Context, conn *pgx.Conn, p Past) error {
 	var drops, builds []string
 	var name, definition string
 	_, err := pgx.ForEachRow(found, []any{&name, &definition}, func() error {
-		drops, builds = append(drops, `DROP INDEX `+name), append(builds, definition)
+		// ONLY would leave the partitions without it.
+		drops = append(drops, `DROP INDEX `+name)
+		builds = append(builds, strings.Replace(definition, " ON ONLY ", " ON ", 1))
 		return nil
 	})
 	if err != nil {
