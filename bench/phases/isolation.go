@@ -96,3 +96,60 @@ func (s *bench) isolatedLoad(name string, o *outlet) side {
 		return one, err
 	}}
 }
+
+const (
+	// unindexed is the number of different filters that no index replaces, all of one provider's events.
+	unindexed = 10_000
+	// concerned is how many events a second they are evaluated for.
+	concerned = 1
+)
+
+// filters compares events at the low rate with those next to events of another provider, for which all filters are evaluated.
+func filters(ctx context.Context, s *bench) error {
+	return s.WithOutlet(ctx, "filters", ofNoEvent, outlet{}, func(o *outlet) error {
+		const sideAlone, sideBeside = "event", "event, next to 10,000 filters"
+		load, other := suite.Load(o.Node, suite.Stripe), suite.Load(o.Node, suite.Firehose)
+		load.Database, load.Rate, load.Duration = o.Database, suite.LowRate, s.Lasting(suite.PacedTime)
+		other.Database, other.Rate, other.Duration = o.Database, concerned, load.Duration
+		alone := s.Loaded(sideAlone, load)
+		t, err := s.Alternate(ctx, alone, side{Name: sideBeside, Measure: func(ctx context.Context) (one slice, err error) {
+			wait, err := s.Beside(ctx, other)
+			if err != nil {
+				return one, err
+			}
+			defer func() { err = errors.Join(err, wait()) }()
+			return alone.Measure(ctx)
+		}})
+		if err != nil {
+			return err
+		}
+		done99 := func(s *slice) float64 { return s.Done99 }
+		s.Samples("ACK p99 next to 10,000 filters / alone", "", figures.AtMost(1.25), t.Ratios(sideBeside, sideAlone, suite.P99Of))
+		s.Samples("ACK to processed p99 next to 10,000 filters / alone", "", figures.AtMost(1.25),
+			t.Ratios(sideBeside, sideAlone, done99))
+		for _, name := range []string{sideAlone, sideBeside} {
+			s.Samples("ACK p99: "+name, "ms", nil, t.Values(name, suite.P99Of))
+			s.Samples("ACK to processed p99: "+name, "ms", nil, t.Values(name, done99))
+		}
+		return nil
+	})
+}
+
+// ofNoEvent subscribes a destination to events of one provider, with different filters that none of them passes.
+func ofNoEvent(ctx context.Context, store *persistence.Store) error {
+	to := delivery.Destination{Name: "endpoint", HTTP: &delivery.HTTP{URL: "http://127.0.0.1:9"}}
+	if _, err := store.Subscriptions.ApplyDestination(ctx, to, []delivery.Secret{{Value: lab.Secret}}, suite.Bench); err != nil {
+		return err
+	}
+	for i := range unindexed {
+		_, err := store.Subscriptions.ApplySubscription(ctx, delivery.Subscription{
+			Name: fmt.Sprintf("filter-%d", i), To: to.Name, Active: true, Events: delivery.Events{
+				Providers: []string{suite.Firehose}, Filter: fmt.Sprintf(`(.body.data.object.id | length) + 1 == %d`, 1000+i),
+			},
+		}, suite.Bench)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

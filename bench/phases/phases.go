@@ -54,6 +54,7 @@ func All() []suite.Phase {
 			true, apis),
 		of("duplicates", "New events, and the same ones again.", true, duplicates),
 		of("isolation", "10,000 healthy endpoints, and 10,000 of which some are dead or slow.", true, isolation),
+		of("filters", "47 events a second, alone and next to events of which each is compared with 10,000 filters.", true, filters),
 		counting(of("growth", "Pages read and events delivered with ten million stored events and with a hundredth; five days "+
 			"of retention.",
 			true, growth)),

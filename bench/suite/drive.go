@@ -173,6 +173,21 @@ func (s *Suite) Send(ctx context.Context, d Drive) (r loadgen.Result, err error)
 	return r, errors.Join(err, written.Close())
 }
 
+// Beside begins to send a load next to another one, and returns a function that waits for its end. Neither its CPU nor its ledger
+// counts.
+func (s *Suite) Beside(ctx context.Context, d Drive) (wait func() error, err error) {
+	generator, written, _, err := s.generator(&d)
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := generator.Run(ctx)
+		ended <- errors.Join(err, written.Close())
+	}()
+	return func() error { return <-ended }, nil
+}
+
 func (s *Suite) fillIn(d *Drive) {
 	set(&d.Connections, Connections)
 	set(&d.Entities, entities)
