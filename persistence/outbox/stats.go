@@ -108,9 +108,10 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 }
 
 // recentOf reads the last ended deliveries of some subscriptions of each destination and their oldest open ones, so that it reads
-// a bounded number of rows. All attempts of open deliveries have failed. Deliveries canceled by an operator don't count. With =
-// instead of BETWEEN, PostgreSQL drops subscription_id from ORDER BY, and reads all deliveries by event for a subscription without
-// any.
+// a bounded number of rows. All attempts of open deliveries have failed. Deliveries canceled by an operator don't count.
+//
+// With = instead of BETWEEN, PostgreSQL drops subscription_id from ORDER BY, and reads all deliveries by event for a subscription
+// without any. With BETWEEN, it would read a queue that was analyzed while it was empty by the wrong index.
 const recentOf = `
 SELECT d.id, sum(last.attempts), count(*) FILTER (WHERE last.status = 'delivered'),
        coalesce(percentile_disc(0.95) WITHIN GROUP (ORDER BY last.ms) FILTER (WHERE last.status = 'delivered'), 0),
@@ -123,7 +124,7 @@ SELECT d.id, sum(last.attempts), count(*) FILTER (WHERE last.status = 'delivered
          WHERE subscription_id BETWEEN sub.id AND sub.id ORDER BY subscription_id DESC, event_id DESC LIMIT 100)
         UNION ALL
        (SELECT 'open', attempts, 0, NULL FROM delivery_queue
-         WHERE subscription_id BETWEEN sub.id AND sub.id ORDER BY subscription_id, event_id LIMIT 100)) AS last
+         WHERE subscription_id = sub.id ORDER BY subscription_id, event_id LIMIT 100)) AS last
  WHERE last.status <> 'canceled' AND last.attempts > 0
  GROUP BY d.id`
 
