@@ -113,7 +113,7 @@ func filters(ctx context.Context, s *bench) error {
 		other.Database, other.Rate, other.Duration = o.Database, concerned, load.Duration
 		alone := s.Loaded(sideAlone, load)
 		t, err := s.Alternate(ctx, alone, side{Name: sideBeside, Measure: func(ctx context.Context) (one slice, err error) {
-			wait, err := s.Beside(ctx, other)
+			wait, err := s.Alongside(ctx, other)
 			if err != nil {
 				return one, err
 			}

@@ -173,9 +173,9 @@ func (s *Suite) Send(ctx context.Context, d Drive) (r loadgen.Result, err error)
 	return r, errors.Join(err, written.Close())
 }
 
-// Beside begins to send a load next to another one, and returns a function that waits for its end. Neither its CPU nor its ledger
+// Alongside begins to send a load next to another one, and returns a function that waits for its end. Neither its CPU nor its ledger
 // counts.
-func (s *Suite) Beside(ctx context.Context, d Drive) (wait func() error, err error) {
+func (s *Suite) Alongside(ctx context.Context, d Drive) (wait func() error, err error) {
 	generator, written, _, err := s.generator(&d)
 	if err != nil {
 		return nil, err
