@@ -173,8 +173,8 @@ func (s *Suite) Send(ctx context.Context, d Drive) (r loadgen.Result, err error)
 	return r, errors.Join(err, written.Close())
 }
 
-// Alongside begins to send a load next to another one, and returns a function that waits for its end. Neither its CPU nor its ledger
-// counts.
+// Alongside begins to send a load next to another one, and returns a function that waits for its end. Neither its CPU nor its
+// ledger counts.
 func (s *Suite) Alongside(ctx context.Context, d Drive) (wait func() error, err error) {
 	generator, written, _, err := s.generator(&d)
 	if err != nil {
