@@ -40,6 +40,19 @@ func (w *world) checkTemporal() {
 	})
 }
 
+// awaitSearchAttributes waits until Temporal knows the search attributes of the namespace, which it caches for some seconds. Until
+// then it refuses starts: a fault of the database would be a loss of both stores.
+func (w *world) awaitSearchAttributes() {
+	w.t.Helper()
+	c := w.client()
+	eventually(w.t, time.Minute, "Temporal knows the search attributes", func() error {
+		_, err := c.CountWorkflow(w.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: w.namespace, Query: "Provider = 'stripe'",
+		})
+		return err
+	})
+}
+
 // lastRuns returns the status of the last run of each event.
 func (w *world) lastRuns(c client.Client) (map[string]enumspb.WorkflowExecutionStatus, error) {
 	last, began := map[string]enumspb.WorkflowExecutionStatus{}, map[string]time.Time{}

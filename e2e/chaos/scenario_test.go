@@ -107,6 +107,7 @@ func play(t *testing.T, s *scenario, r *result) {
 		}
 	})
 	w.load = newLoad(t, w.dir, rand.New(rand.NewPCG(*seed, uint64(len(s.name)))), w.doors())
+	w.awaitSearchAttributes()
 	go w.load.run()
 	w.load.awaitAccepted(time.Minute, warmUp)
 	w.measureBaseline()
