@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each result of an event is counted once, whether it has a run of its own or is processed in a batch, and nothing of that is lost
-// when the process stops.
+// Each result of an event is counted once, whether it has a run of its own or is processed in a batch. A process that stops writes
+// its last counts.
 func TestResultsOfEventsAreCounted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
