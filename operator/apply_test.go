@@ -42,6 +42,9 @@ func TestADeclarationIsApplied(t *testing.T) {
 	}, ops(done.Plan))
 	require.Equal(t, "theirs-0123456789abcdef", done.Secrets["erp"])
 	require.Equal(t, "release", behind.actor.Reason)
+	require.EqualValues(t, 412, done.Canceled())
+	require.Contains(t, behind.called(), "delete subscriptions customers")
+	require.Contains(t, behind.called(), "delete destinations crm")
 	require.True(t, behind.subscription.Active, "unless the declaration says otherwise")
 }
 

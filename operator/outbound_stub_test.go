@@ -3,6 +3,7 @@ package operator_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/delivery"
@@ -209,4 +210,18 @@ func (s *stub) Subscriptions(context.Context) ([]delivery.Subscription, error) {
 	return []delivery.Subscription{someSubscription()}, s.call("all subscriptions")
 }
 
-func (s *stub) CountOpen(context.Context, int64) (int64, error) { return 412, s.call("count open") }
+func (s *stub) CountOpen(_ context.Context, ids []int64) (map[int64]int64, error) {
+	counts := map[int64]int64{}
+	for _, id := range ids {
+		counts[id] = 412
+	}
+	return counts, s.call("count open")
+}
+
+func (s *stub) DeleteSubscriptions(_ context.Context, names []string, by oversight.Actor) error {
+	return s.changed("delete subscriptions "+strings.Join(names, " "), by)
+}
+
+func (s *stub) DeleteDestinations(_ context.Context, names []string, by oversight.Actor) error {
+	return s.changed("delete destinations "+strings.Join(names, " "), by)
+}

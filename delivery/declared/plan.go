@@ -33,7 +33,7 @@ type Change struct {
 	Name string `json:"name"`
 	// Fields are the set or changed fields, sorted.
 	Fields []FieldChange `json:"fields,omitempty"`
-	// Canceled counts the waiting deliveries of a subscription to delete; after the deletion, the canceled ones.
+	// Canceled counts the waiting deliveries of a subscription to delete, which are canceled with it.
 	Canceled int64 `json:"canceled,omitempty"`
 	// Warnings are likely mistakes.
 	Warnings []string `json:"warnings,omitempty"`
@@ -150,6 +150,16 @@ func hidden(field string, value json.RawMessage) json.RawMessage {
 		return value
 	}
 	return json.RawMessage(`"` + delivery.MaskedHeader + `"`)
+}
+
+// Deleted returns the names of what is deleted of a kind, in order.
+func (p *Plan) Deleted(kind string) (names []string) {
+	for _, c := range p.Changes {
+		if c.Op == Delete && c.Kind == kind {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Count returns how many changes have an operation.

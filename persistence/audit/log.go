@@ -15,6 +15,10 @@ const insertAudit = `
 INSERT INTO audit_log (actor, role, action, object, request_id, reason, detail)
 VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`
 
+const insertAudits = `
+INSERT INTO audit_log (actor, role, action, object, request_id, reason)
+SELECT $1, $2, $3, object, $4, $5 FROM unnest($6::text[]) AS changed (object)`
+
 // Limits of an entry's texts, in bytes; longer texts are cut.
 const (
 	MaxName   = 200
@@ -33,6 +37,13 @@ func Queue(b *pgx.Batch, e oversight.AuditEntry) {
 		postgres.Clip(postgres.Clean(e.Role), MaxName),
 		postgres.Clip(postgres.Clean(string(e.Action)), MaxName), postgres.Clip(postgres.Clean(e.Object), MaxName),
 		postgres.Clip(postgres.Clean(e.RequestID), MaxName), postgres.Clip(postgres.Clean(e.Reason), MaxReason), detail)
+}
+
+// QueueEach is Queue for one change of many objects: it adds an entry without detail for each of them.
+func QueueEach(b *pgx.Batch, e oversight.AuditEntry, objects []string) {
+	clip := func(text string) string { return postgres.Clip(postgres.Clean(text), MaxName) }
+	b.Queue(insertAudits, clip(cmp.Or(e.Actor, "unknown")), clip(e.Role), clip(string(e.Action)), clip(e.RequestID),
+		postgres.Clip(postgres.Clean(e.Reason), MaxReason), postgres.Column(objects, clip))
 }
 
 // Change runs a statement and adds its entry, in one transaction. It returns false, and adds no entry, if the statement changes

@@ -106,7 +106,7 @@ func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdm
 	samples := admin.Samples{Names: func() []string { return s.Catalogue().Catalogue().Names() }, Lookup: s.lookup}
 	d := stores.NewDeliveryAdmin(s.Config, store, s.Temporal, samples)
 	return &deliveryapi.API{
-		Stored: store.QueueView(), CheckSignature: d.CheckSignature,
+		Stored: store.QueueView(), CheckSignature: d.CheckSignature, Pruner: store.Subscriptions,
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
 		Resends: launch.NewResends(store.Resends, s.Starter),
 	}, d.Close

@@ -19,6 +19,7 @@ type API struct {
 	// CheckSignature returns what is wrong with a declared signature.
 	CheckSignature func(json.RawMessage) error
 
+	Pruner        Pruner
 	Destinations  DestinationStore
 	Changes       DestinationChanger
 	Subscriptions SubscriptionStore
@@ -33,8 +34,15 @@ type DeclaredStore interface {
 	Subscriptions(ctx context.Context) ([]delivery.Subscription, error)
 	// MaskHeaders returns a destination with a mask in place of each header value that equals the stored one.
 	MaskHeaders(ctx context.Context, d delivery.Destination) (delivery.Destination, error)
-	// CountOpen counts the waiting deliveries of a subscription.
-	CountOpen(ctx context.Context, subscriptionID int64) (int64, error)
+	// CountOpen counts the waiting deliveries of subscriptions, by ID. Those without any are left out.
+	CountOpen(ctx context.Context, subscriptionIDs []int64) (map[int64]int64, error)
+}
+
+// Pruner deletes what isn't declared. It skips unknown names, and writes one audit entry for each deletion, in its transaction.
+type Pruner interface {
+	// DeleteSubscriptions also cancels their waiting deliveries.
+	DeleteSubscriptions(ctx context.Context, names []string, by oversight.Actor) error
+	DeleteDestinations(ctx context.Context, names []string, by oversight.Actor) error
 }
 
 // DestinationStore reads destinations and their health. A name may also be the row's ID.

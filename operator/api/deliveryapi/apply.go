@@ -8,7 +8,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery/declared"
-	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/httpapi"
 )
@@ -105,45 +104,52 @@ func (o *API) stored(ctx context.Context) (declared.State, error) {
 }
 
 // countCanceled counts the waiting deliveries of subscriptions to delete.
-func (o *API) countCanceled(ctx context.Context, p declared.Plan, stored declared.State) (err error) {
+func (o *API) countCanceled(ctx context.Context, p declared.Plan, stored declared.State) error {
+	var ids []int64
+	for _, name := range p.Deleted(declared.KindSubscription) {
+		ids = append(ids, stored.Subscriptions[name].ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	counts, err := o.Stored.CountOpen(ctx, ids)
 	for i, c := range p.Changes {
 		if c.Op == declared.Delete && c.Kind == declared.KindSubscription {
-			if p.Changes[i].Canceled, err = o.Stored.CountOpen(ctx, stored.Subscriptions[c.Name].ID); err != nil {
-				return err
-			}
+			p.Changes[i].Canceled = counts[stored.Subscriptions[c.Name].ID]
 		}
 	}
-	return nil
+	return err
 }
 
-// applyPlan makes the changes one by one, and sets the plan's counts of canceled deliveries.
+// applyPlan makes the changes one by one, and then all deletions, of which there may be thousands.
 func (o *API) applyPlan(
 	ctx context.Context, body ApplyRequest, p declared.Plan, by oversight.Actor,
 ) (secrets map[string]string, err error) {
 	secrets = map[string]string{}
-	for i := range p.Changes {
-		change := &p.Changes[i]
-		if err := o.applyChange(ctx, body, change, secrets, by); err != nil {
-			return secrets, fmt.Errorf("%s %s %s (earlier changes were made): %w", change.Op, change.Kind, change.Name, err)
+	for _, c := range p.Changes {
+		if c.Op == declared.Delete {
+			continue
+		}
+		if err := o.applyChange(ctx, body, c, secrets, by); err != nil {
+			return secrets, fmt.Errorf("%s %s %s (earlier changes were made): %w", c.Op, c.Kind, c.Name, err)
 		}
 	}
-	return secrets, nil
+	if names := p.Deleted(declared.KindSubscription); len(names) > 0 {
+		err = o.Pruner.DeleteSubscriptions(ctx, names, by)
+	}
+	if names := p.Deleted(declared.KindDestination); err == nil && len(names) > 0 {
+		err = o.Pruner.DeleteDestinations(ctx, names, by)
+	}
+	if err != nil {
+		err = fmt.Errorf("delete what isn't declared (earlier changes were made): %w", err)
+	}
+	return secrets, err
 }
 
 func (o *API) applyChange(
-	ctx context.Context, body ApplyRequest, c *declared.Change, secrets map[string]string, by oversight.Actor,
+	ctx context.Context, body ApplyRequest, c declared.Change, secrets map[string]string, by oversight.Actor,
 ) (err error) {
-	switch {
-	case c.Op == declared.Delete && c.Kind == declared.KindSubscription:
-		gone, err := o.Subscriptions.DeleteSubscription(ctx, c.Name, by)
-		c.Canceled = gone.Canceled
-		return err
-	case c.Op == declared.Delete:
-		if err = o.Changes.DeleteDestination(ctx, c.Name, by); errors.Is(err, event.ErrNotFound) {
-			return nil // deleted with its subscription
-		}
-		return err
-	case c.Kind == declared.KindSubscription:
+	if c.Kind == declared.KindSubscription {
 		_, err = o.Subscriptions.ApplySubscription(ctx, body.Subscriptions[c.Name].Subscription, by)
 		return err
 	}
