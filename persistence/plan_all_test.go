@@ -34,6 +34,8 @@ var readsAll = map[string]string{
 	"deadletters.insertReplay": "it counts what its filter selects, and without one that is everything",
 	"outbox.countFanOuts":      "the queue of fan-outs is short, and its index says how long",
 	"read.idsOfRequest":        "the inbox is small, or about to be; the other two tables go by an index",
+	"read.idsOfChosenRequest":  "the inbox is small, or about to be; the other two tables go by an index",
+	"read.waitingOfRequest":    "the inbox is small, or about to be",
 }
 
 // readsEmptied lists the statements that may read a whole index of a work queue if PostgreSQL assumes an empty queue, and why.
@@ -42,6 +44,7 @@ var readsEmptied = map[string]string{
 	"outbox.deliveriesOf": "for the page of an event",
 	"outbox.expungeOpen":  "once, for an event that is expunged",
 	"outbox.statusesOf":   "for a page of events",
+	"read.versionOf":      "for the page of an event that isn't finished",
 }
 
 // askedAllTheTime lists statements without an argument that must use an index as well.

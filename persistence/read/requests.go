@@ -14,17 +14,37 @@ import (
 // requestSpan is how long after its ID a request can still create the IDs of its events: its whole budget is 3 s.
 const requestSpan = 10 * time.Second
 
-// Both IDs begin with their time, so the events of a request follow closely after its ID in the indexes of event IDs; the
-// request's own ID has no index.
-const idsOfRequest = `
+const (
+	// Both IDs begin with their time, so the events of a request follow closely after its ID in the indexes of event IDs.
+	idsOfRequest = `
 SELECT id::text FROM events WHERE id BETWEEN $1::uuid AND $2::uuid AND request_id = $3
  UNION
 SELECT event_id::text FROM dead_letters WHERE event_id BETWEEN $1::uuid AND $2::uuid AND receipt->>'request_id' = $3
- UNION
+ UNION` + waitingOfRequest + ` ORDER BY 1`
+
+	// idsOfChosenRequest reads the indexes of IDs that senders have chosen: the conditions are those of the indexes. A sender may
+	// give all its requests the same ID.
+	idsOfChosenRequest = `
+SELECT id FROM (
+       SELECT * FROM (
+              SELECT events.id::text FROM events
+               WHERE request_id = $3 AND request_id <> '' AND request_id !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7' LIMIT $4) AS stored
+        UNION
+       SELECT * FROM (
+              SELECT event_id::text FROM dead_letters
+               WHERE receipt->>'request_id' = $3 AND receipt->>'request_id' <> ''
+                 AND receipt->>'request_id' !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7' LIMIT $4) AS dead
+        UNION` + waitingOfRequest + `) AS found
+ ORDER BY id LIMIT $4`
+
+	waitingOfRequest = `
 SELECT event_id::text FROM inbox
  WHERE event_id BETWEEN $1::uuid AND $2::uuid
-   AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0
- ORDER BY 1`
+   AND position(convert_to('"request_id":"' || $3 || '"', 'UTF8') IN receipt) > 0`
+
+	// maxOfRequest bounds the events of a request with a chosen ID.
+	maxOfRequest = 100
+)
 
 // recentEvents is how many of the newest events are searched for an ID without a time.
 const recentEvents = 20_000
@@ -44,12 +64,12 @@ func (s *Store) EventsEndingWith(ctx context.Context, tail string) ([]string, er
 	return ids, postgres.Failure("read events by the end of their ID", err)
 }
 
-// lastOfRecent selects the ID before the newest events; no row means that there are no more.
-const lastOfRecent = `SELECT id::text FROM events ORDER BY events.id DESC OFFSET $1 LIMIT 1`
+// waitingFor is how long ago an event of a request with a chosen ID may have come that is still in the inbox.
+const waitingFor = 24 * time.Hour
 
 // EventsOfRequest returns the IDs of a request's events, in their order: stored, dead or in the inbox. If the ingress has made
-// the request's ID, a UUIDv7, its time locates the events; an ID chosen by the sender is searched among the newest 20,000 events.
-// It returns event.ErrNotFound if there are none.
+// the request's ID, a UUIDv7, its time locates the events. An ID chosen by the sender is found by an index, up to 100 events, and
+// in the inbox for a day. It returns event.ErrNotFound if there are none.
 func (s *Store) EventsOfRequest(ctx context.Context, requestID string) ([]string, error) {
 	ids, err := s.eventsOfRequest(ctx, postgres.Clean(requestID))
 	if err == nil && len(ids) == 0 {
@@ -62,16 +82,12 @@ func (s *Store) eventsOfRequest(ctx context.Context, requestID string) ([]string
 	if requestID == "" {
 		return nil, nil
 	}
-	from, until := event.FirstIDAt(time.Time{}), event.FirstIDAt(time.Now().Add(requestSpan))
 	if made, ok := event.TimeOfID(requestID); ok {
-		from, until = event.FirstIDAt(made), event.FirstIDAt(made.Add(requestSpan))
-	} else {
-		_, err := pgx.ForEachRow(s.db.Rows(ctx, lastOfRecent, recentEvents), []any{&from}, func() error { return nil })
-		if err != nil {
-			return nil, err
-		}
+		from, until := event.FirstIDAt(made), event.FirstIDAt(made.Add(requestSpan))
+		return pgx.CollectRows(s.db.Rows(ctx, idsOfRequest, from, until, requestID), pgx.RowTo[string])
 	}
-	return pgx.CollectRows(s.db.Rows(ctx, idsOfRequest, from, until, requestID), pgx.RowTo[string])
+	from, until := event.FirstIDAt(time.Now().Add(-waitingFor)), event.FirstIDAt(time.Now().Add(requestSpan))
+	return pgx.CollectRows(s.db.Rows(ctx, idsOfChosenRequest, from, until, requestID, maxOfRequest), pgx.RowTo[string])
 }
 
 // recentTypes selects the types of the newest events; a few thousand are representative.

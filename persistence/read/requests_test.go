@@ -14,7 +14,7 @@ import (
 func TestARequestLeadsToItsEvents(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.Open(t)
-	for _, request := range []string{uuid.Must(uuid.NewV7()).String(), "chosen-by-the-sender"} {
+	for _, request := range []string{uuid.Must(uuid.NewV7()).String(), "chosen-by-the-sender", uuid.NewString()} {
 		requestLeadsToItsEvents(t, db, request)
 	}
 	for _, none := range []string{uuid.Must(uuid.NewV7()).String(), uuid.NewString(), "chosen-by-nobody", ""} {
@@ -65,4 +65,20 @@ func TestTheEndOfAnIDLeadsToItsEvent(t *testing.T) {
 	found, err := db.Read.EventsEndingWith(t.Context(), "00000000")
 	require.NoError(t, err)
 	require.Empty(t, found)
+}
+
+// An ID that the sender has chosen finds its events, however many came since.
+func TestAnOldRequestWithAChosenIDIsFound(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t)
+	old := receipt()
+	old.RequestID = "chosen-long-ago"
+	db.Process(old, parsed())
+	db.Exec(`
+INSERT INTO events SELECT (r).* FROM (
+       SELECT jsonb_populate_record(e, jsonb_build_object('id', gen_random_uuid(), 'key', i, 'request_id', 'r' || i)) AS r
+         FROM events AS e, generate_series(1, 21000) AS i) AS made`)
+	ids, err := db.Read.EventsOfRequest(t.Context(), old.RequestID)
+	require.NoError(t, err)
+	require.Equal(t, []string{old.ID}, ids)
 }
