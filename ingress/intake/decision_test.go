@@ -27,7 +27,7 @@ func TestDecisions(t *testing.T) {
 		{"a large batch overflows into the inbox", queued, untried, overBudget, spool},
 		{"which fails: Temporal is left", queued, unavailable, overBudget, awaitSlot},
 		{"an outage of Temporal costs no wait", down, untried, inBudget, spool},
-		{"nor does one of both", down, unavailable, inBudget, giveUp},
+		{"no inbox and Temporal down: 503", down, unavailable, inBudget, giveUp},
 		{"too many starts overflow", busy, untried, inBudget, spool},
 		{"without an inbox everybody waits for Temporal", busy, unavailable, inBudget, forceStart},
 		{"a start has the ACK budget for itself", started, untried, inBudget, await},

@@ -91,7 +91,7 @@ func PlanDuration(n int64, perSecond float64) string {
 		return ""
 	}
 	seconds := math.Ceil(float64(n) / perSecond)
-	return "at least " + (time.Duration(seconds) * time.Second).String() + ", at " + RateText(perSecond)
+	return "at least " + word.Duration(time.Duration(seconds)*time.Second) + ", at " + RateText(perSecond)
 }
 
 const providerFlag, sourceFlag = "provider", "source"

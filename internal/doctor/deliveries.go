@@ -124,7 +124,7 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	}
 	detail := fmt.Sprintf("%d open, %d failed", open, stats.DeadLetters)
 	if overdue > 0 {
-		detail += fmt.Sprintf("; one has been due for %s", overdue.Round(time.Second))
+		detail += fmt.Sprintf("; one has been due for %s", word.Age(overdue))
 	}
 	if fanouts > 0 {
 		detail += "; " + word.Count(fanouts, "event is", "events are") + " still being matched with many subscriptions"

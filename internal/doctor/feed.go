@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/event/feed"
+	"holdfast/internal/word"
 )
 
 // The lag of the change feed that is a warning, and the lag that is a failure.
@@ -26,7 +27,7 @@ func (d *doctor) examineFeed(ctx context.Context) {
 }
 
 func (d *doctor) reportFeed(lag feed.Lag) {
-	detail := fmt.Sprintf("is %s behind", lag.Behind.Round(time.Second))
+	detail := fmt.Sprintf("is %s behind", word.Age(lag.Behind))
 	if lag.Behind > behindWarn {
 		detail += "; it waits for " + blockersOf(lag.Blockers)
 	}

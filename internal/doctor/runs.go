@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/event/operation"
+	"holdfast/internal/word"
 	"holdfast/workflows/runs"
 )
 
@@ -75,9 +76,9 @@ func (d *doctor) reportRuns(
 			oldest, advice = found.Oldest, fmt.Sprintf(kind.advice, found.Oldest.Run.WorkflowID)
 		}
 	}
-	detail := fmt.Sprintf("none has been open for more than %s", waitingWarn)
+	detail := "none has been open for more than " + word.Duration(waitingWarn)
 	if len(parts) > 0 {
-		detail = fmt.Sprintf("open for more than %s: %s", waitingWarn, strings.Join(parts, ", "))
+		detail = fmt.Sprintf("open for more than %s: %s", word.Duration(waitingWarn), strings.Join(parts, ", "))
 	}
 	if advice == "" {
 		if slow := stuck[operation.StuckSlow]; slow.Count > 0 {
@@ -87,7 +88,7 @@ func (d *doctor) reportRuns(
 		return
 	}
 	age := now.Sub(oldest.StartedAt)
-	detail = fmt.Sprintf("%s; the oldest event that needs attention has waited for %s: %s", detail, age.Round(time.Second),
+	detail = fmt.Sprintf("%s; the oldest event that needs attention has waited for %s: %s", detail, word.Age(age),
 		oldest.Run.WorkflowID)
 	d.add(checkRuns, above(age, waitingWarn, waitingFail), withReason(detail, reasonOf(oldest)), advice)
 }

@@ -31,7 +31,7 @@ func TestOpenRunsThatAreStuck(t *testing.T) {
 	}{
 		"none":     {nil, 0, resultOK, []string{"none has been open"}, ""},
 		"retried":  {[]operation.OpenRun{run("stored", time.Hour, 0)}, 1, resultOK, []string{"1 stored and being retried; the oldest is acme:stored, its step failed"}, ""},
-		"no row":   {[]operation.OpenRun{run("a", 2*time.Minute, 1)}, 1, resultWarn, []string{"1 not stored", "2m0s: acme:a, its step failed"}, "holdfast event show acme:a"},
+		"no row":   {[]operation.OpenRun{run("a", 2*time.Minute, 1)}, 1, resultWarn, []string{"1 not stored", "2m: acme:a, its step failed"}, "holdfast event show acme:a"},
 		"for long": {[]operation.OpenRun{run("a", time.Hour, 1)}, 1, resultFail, []string{"1 not stored", "acme:a"}, "holdfast event show acme:a"},
 		"failing task of a stored event": {
 			[]operation.OpenRun{run("broken", time.Hour, 7)}, 1, resultFail, []string{"1 whose workflow task fails", "acme:broken"},
@@ -40,7 +40,7 @@ func TestOpenRunsThatAreStuck(t *testing.T) {
 		"many": {
 			[]operation.OpenRun{run("a", 20*time.Minute, 1), run("b", 30*time.Minute, 1), run("broken", time.Hour, 9), run("stored", 2*time.Hour, 0)},
 			10, resultFail,
-			[]string{"1 whose workflow task fails, 2 not stored, 1 stored and being retried, 6 not examined", "1h0m0s: acme:broken"},
+			[]string{"1 whose workflow task fails, 2 not stored, 1 stored and being retried, 6 not examined", "1h: acme:broken"},
 			"temporal workflow describe --workflow-id acme:broken",
 		},
 	} {

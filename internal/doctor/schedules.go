@@ -86,7 +86,7 @@ func ageOf(run *workflowservice.DescribeWorkflowExecutionResponse) time.Duration
 // examineSlow shows what a schedule's run is doing: an activity that keeps failing never ends automatically.
 func (d *doctor) examineSlow(check, detail string, run *workflowservice.DescribeWorkflowExecutionResponse) {
 	id := run.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
-	detail = fmt.Sprintf("%s; the last one has worked for %s", detail, ageOf(run).Round(time.Second))
+	detail = fmt.Sprintf("%s; the last one has worked for %s", detail, word.Age(ageOf(run)))
 	for _, activity := range run.GetPendingActivities() {
 		if activity.GetAttempt() >= stuckAttempts && activity.GetLastFailure() != nil {
 			d.add(check, resultFail, fmt.Sprintf("%s; %s fails, attempt %d: %s", detail,

@@ -162,7 +162,7 @@ func (d *doctor) examineQueue(q oversight.QueueStats) {
 	check := "queue " + q.Queue
 	detail := fmt.Sprintf("%d waiting, %s", q.Backlog, word.Count(q.WorkflowPollers+q.ActivityPollers, "poller", "pollers"))
 	if age := time.Duration(q.Age); age > oldestBacklog {
-		d.add(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, age.Round(time.Second)),
+		d.add(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, word.Age(age)),
 			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")
 		return
 	}

@@ -34,7 +34,7 @@ func (d *doctor) examineInbox(ctx context.Context) {
 	age := overflow.Age(time.Now())
 	d.add("inbox", above(age, waitingWarn, waitingFail),
 		fmt.Sprintf("%s for Temporal, the oldest for %s", word.Count(overflow.Depth, "event waits", "events wait"),
-			age.Round(time.Second)),
+			word.Age(age)),
 		inboxAdvice)
 	d.examineLane(depths, event.LaneBulk, bulkWarn)
 	d.examineLane(depths, event.LaneLarge, waitingFail)
@@ -48,7 +48,7 @@ func (d *doctor) examineLane(depths event.InboxDepth, lane event.Lane, warn time
 	age := depth.Age(time.Now())
 	if result := above(age, warn, waitingFail); result != resultOK {
 		d.add("inbox", result, fmt.Sprintf("%s in the lane %s, the oldest for %s",
-			word.Count(depth.Depth, "event waits", "events wait"), lane, age.Round(time.Second)), inboxAdvice)
+			word.Count(depth.Depth, "event waits", "events wait"), lane, word.Age(age)), inboxAdvice)
 	}
 }
 
@@ -86,7 +86,10 @@ func (d *doctor) examineDeadLetters(ctx context.Context) {
 	}
 	detail := "none"
 	if len(counted) > 0 {
-		detail = fmt.Sprintf("%s; the oldest waits for %s", strings.Join(counted, ", "), age.Round(time.Second))
+		detail = strings.Join(counted, ", ")
+	}
+	if age > 0 {
+		detail += "; the oldest waits for " + word.Age(age)
 	}
 	d.add("dead letters", v, detail, "`holdfast dlq list` (--state exhausted) says why; correct the cause and run them again "+
 		"(`holdfast dlq replay`), or discard them")

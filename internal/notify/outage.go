@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"holdfast/internal/word"
 )
 
 // Store is a service that a process needs.
@@ -66,7 +68,7 @@ func (w Watch) probe(ctx context.Context, s Store, o *outage) {
 func (o *outage) update(name string, up bool, now time.Time, after, repeat time.Duration) string {
 	switch {
 	case up && o.announced:
-		text := fmt.Sprintf("%s answers again, after %s", name, now.Sub(o.since).Round(time.Second))
+		text := fmt.Sprintf("%s answers again, after %s", name, word.Age(now.Sub(o.since)))
 		o.since, o.announced = time.Time{}, false
 		return text
 	case up:
@@ -79,7 +81,7 @@ func (o *outage) update(name string, up bool, now time.Time, after, repeat time.
 		return ""
 	}
 	o.notified, o.announced = now, true
-	return fmt.Sprintf("%s has not answered for %s", name, now.Sub(o.since).Round(time.Second))
+	return fmt.Sprintf("%s has not answered for %s", name, word.Age(now.Sub(o.since)))
 }
 
 func (w Watch) notify(ctx context.Context, text string) {

@@ -24,3 +24,17 @@ func Duration(d time.Duration) string {
 	}
 	return text
 }
+
+// Age formats how long something has lasted, for people: to the second, from an hour on to the minute, and from two days on to the
+// hour.
+func Age(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "less than a second"
+	case d < time.Hour:
+		return Duration(d.Truncate(time.Second))
+	case d < 48*time.Hour:
+		return Duration(d.Truncate(time.Minute))
+	}
+	return Duration(d.Truncate(time.Hour))
+}

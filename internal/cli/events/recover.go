@@ -22,7 +22,7 @@ func RecoverCommand() *cobra.Command {
 		Short: "Find events that never arrived, and process them",
 		Long: "Read a provider's own list of events, and process those that never arrived, oldest\n" +
 			"first and at a rate. The workers read the list, with the credential that the\n" +
-			"definition names. Without --since it goes on where the last recovery ended.\n\n" +
+			"definition names. Without --since it continues where the last recovery ended.\n\n" +
 			"A recovered event has the key of its webhook: a late delivery is a duplicate. Events\n" +
 			"that are here in any form, also discarded and expunged ones, don't come back.",
 		Example: "  holdfast recover stripe --since 48h --dry-run\n" +
