@@ -164,7 +164,7 @@ type deadLetterPage struct {
 	Links    links
 	Errors   []oversight.ErrorEntry
 	Audit    []oversight.AuditEntry
-	// Waiting reports whether it can be replayed or discarded, CanEdit whether its body is text, which a form can hold.
+	// Waiting reports whether it can be replayed or discarded, CanEdit whether the caller may edit its body.
 	Waiting, CanEdit bool
 	// CanFetch reports whether the definition fetches the state behind events.
 	CanFetch bool
@@ -200,7 +200,7 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	page := deadLetterPage{
 		DeadLetterDetail: d, BodyView: viewBody(d.Body, ctx.Query("body"), false),
 		Links:   c.linksOf(api.EventDetail{EventView: api.EventView{Run: d.Run}, Receipt: d.Receipt}),
-		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && canEdit(d.Body.Raw),
+		Waiting: waits, CanEdit: waits && canRunAgain(d.DeadLetterView) && !d.Body.Redacted,
 		CanFetch: c.fetches(d.Provider), CanReopen: d.State == event.DeadLetterDiscarded && d.ReplacedBy == "",
 		IsClosed: d.State == event.DeadLetterDiscarded || d.State == event.DeadLetterResolved,
 	}
@@ -318,7 +318,7 @@ func (c *Console) confirmCleanup(ctx *fiber.Ctx) error {
 		Facts: []frame.Fact{
 			{"Closed before", time.Now().Add(-time.Duration(wanted.OlderThan)).UTC().Format(time.RFC3339)},
 			{"Provider", orAll(wanted.Provider)},
-			{"At once", fmt.Sprintf("%d at most", operation.MaxCleanup)},
+			{"Max per request", frame.Number(operation.MaxCleanup)},
 		},
 		Action: deadLettersPath + "/cleanup", Button: "Remove them", Reason: "optional", Destroys: true, Back: deadLettersPath,
 		Fields: []frame.Fact{{"older_than", ctx.FormValue("older_than")}, {"provider", wanted.Provider}},

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -18,9 +20,6 @@ import (
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
-
-// maxEdited is the largest body that can be edited in a form. The API and the command line take larger ones.
-const maxEdited = 1 << 20
 
 // numberField parses the ID of a row in a form.
 func numberField(ctx *fiber.Ctx, name string) (int64, error) {
@@ -58,23 +57,69 @@ func (c *Console) replayEvent(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(started.EventID), "A run of the event was started: "+started.Run.RunID)
 }
 
-// editPage is the form to edit a body.
+// editPage is the form to edit a body, or to replace it by a file.
 type editPage struct {
 	api.EventDetail
 
 	DeadLetter api.DeadLetterView
-	Text       string
+	Form       bodyForm
 }
 
-// canEdit reports whether a form can hold the body: it is text, and not too large.
-func canEdit(body []byte) bool { return len(body) <= maxEdited && utf8.Valid(body) }
+// maxFormBody bounds a body in a form, in bytes with its characters escaped, so that the page stays below 100 kB.
+const maxFormBody = 80_000
+
+// bodyForm is a body in a form. Browsers submit every line end as CR LF.
+type bodyForm struct {
+	// Text is "" if Unfit says why a form can't hold the body.
+	Text, Unfit string
+	// Ends names the body's line ends: see lineEnds.
+	Ends string
+}
+
+// lineEnds are the line ends by the name that the form has for them.
+var lineEnds = map[string]string{"lf": "\n", "crlf": "\r\n", "cr": "\r"}
+
+// bodyFormOf puts a body in a form, unless that would change bytes that the user doesn't edit.
+func bodyFormOf(body []byte) (f bodyForm) {
+	text := string(body)
+	switch {
+	case !utf8.Valid(body):
+		f.Unfit = "it isn't text in UTF-8"
+	case strings.ContainsRune(text, 0):
+		f.Unfit = "it has NUL bytes, which a browser replaces"
+	case len(frame.EscapeBody(text)) > maxFormBody:
+		f.Unfit = "it is too large for this page"
+	default:
+		if f.Ends = endsOf(text); f.Ends == "" {
+			f.Unfit = "it has line ends of several kinds, which a browser makes equal"
+		}
+	}
+	if f.Unfit == "" {
+		f.Text = text
+	}
+	return f
+}
+
+// endsOf returns the name of a text's line ends, and "" if it has several kinds.
+func endsOf(text string) string {
+	both := strings.Count(text, "\r\n")
+	switch cr, lf := strings.Count(text, "\r"), strings.Count(text, "\n"); {
+	case cr == 0:
+		return "lf"
+	case cr == both && lf == both:
+		return "crlf"
+	case lf == 0:
+		return "cr"
+	}
+	return ""
+}
 
 func (c *Console) showEdit(ctx *fiber.Ctx) error {
 	detail, err := c.API.Event(ctx)
 	if err != nil {
 		return err
 	}
-	page := editPage{EventDetail: detail, Text: string(detail.Body.Raw)}
+	page := editPage{EventDetail: detail, Form: bodyFormOf(detail.Body.Raw)}
 	for _, d := range detail.DeadLetters {
 		if canRunAgain(d) {
 			page.DeadLetter = d
@@ -86,7 +131,35 @@ func (c *Console) showEdit(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "edit", frame.Page{Title: "Edit and replay", Section: "Events", Data: page})
 }
 
-// editEvent replays an event with a new body. Browsers submit all line ends as CR LF, whatever they were.
+// editedBody returns the body of a form: the bytes of its file, or its text with the line ends that the original body has.
+func editedBody(ctx *fiber.Ctx) ([]byte, error) {
+	if strings.HasPrefix(ctx.Get(fiber.HeaderContentType), fiber.MIMEMultipartForm) {
+		header, err := ctx.FormFile("file")
+		if err != nil || header.Size == 0 {
+			return nil, httpapi.MissingField("file")
+		}
+		if header.Size > event.MaxBody {
+			return nil, &httpapi.RefusalError{Code: httpapi.CodeTooLarge, Field: "file"}
+		}
+		file, err := header.Open()
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return io.ReadAll(file)
+	}
+	text := ctx.FormValue("body")
+	if text == "" {
+		return nil, httpapi.MissingField("body")
+	}
+	end, ok := lineEnds[cmp.Or(ctx.FormValue("ends"), "lf")]
+	if !ok {
+		return nil, httpapi.BadField("ends")
+	}
+	return []byte(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", end)), nil
+}
+
+// editEvent replays an event with a new body.
 func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	deadLetter, err := numberField(ctx, "dead_letter")
 	if err != nil {
@@ -96,18 +169,15 @@ func (c *Console) editEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	body := strings.ReplaceAll(ctx.FormValue("body"), "\r\n", "\n")
-	switch {
-	case body == "":
-		return httpapi.MissingField("body")
-	case len(body) > maxEdited:
-		return httpapi.BadField("body")
+	body, err := editedBody(ctx)
+	if err != nil {
+		return err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
 	}
-	edit := operation.Edit{DeadLetter: deadLetter, EventID: id.String(), Body: []byte(body)}
+	edit := operation.Edit{DeadLetter: deadLetter, EventID: id.String(), Body: body}
 	started, err := c.API.SingleReplays.EditAndReplay(ctx.UserContext(), edit, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err

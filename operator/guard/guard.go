@@ -153,12 +153,12 @@ func (g *Guard) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
 	return httpapi.Refuse(httpapi.CodeUnauthenticated)
 }
 
-// maxEventRequest fits a body that is edited in a form, tried or checked, with every character escaped, and the largest Temporal
-// payload, encrypted and in base64.
+// maxEventRequest fits a body that is tried or checked, with every character escaped, and the largest Temporal payload, encrypted
+// and in base64.
 const maxEventRequest = 8 << 20
 
-// maxEditRequest fits the largest event body in base64, or as text with few escapes. editTimeout is how long it may take to
-// arrive.
+// maxEditRequest fits the largest event body in base64, as a file, or as text with few escapes. editTimeout is how long it may take
+// to arrive.
 const (
 	maxEditRequest = event.MaxBody/3*4 + 1<<20
 	editTimeout    = time.Minute
@@ -195,7 +195,7 @@ func largeBody(path string) (needed access.Role, limits fasthttp.RequestConfig) 
 		return access.RoleAdmin, fasthttp.RequestConfig{MaxRequestBodySize: api.MaxPart, ReadTimeout: editTimeout}
 	case strings.HasSuffix(path, "/compare"):
 		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: api.MaxPart, ReadTimeout: editTimeout}
-	case isBelow("/dead-letters") && last == "edit":
+	case (isBelow("/dead-letters") || isBelow("/console/events")) && last == "edit":
 		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: maxEditRequest, ReadTimeout: editTimeout}
 	case last == "edit" && !isBelow("/destinations"), last == "try", last == "check", last == "apply",
 		strings.HasPrefix(path, payloadsPath):

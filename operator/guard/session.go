@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -175,9 +176,9 @@ func requireCSRFToken(c *fiber.Ctx) error {
 	if c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead {
 		return nil
 	}
-	shown := c.Get(csrfHeader)
-	if shown == "" {
-		shown = string(c.Request().PostArgs().Peek(csrfField))
+	shown := cmp.Or(c.Get(csrfHeader), string(c.Request().PostArgs().Peek(csrfField)))
+	if form, err := c.MultipartForm(); shown == "" && err == nil && len(form.Value[csrfField]) > 0 { // a form with a file
+		shown = form.Value[csrfField][0]
 	}
 	if proof := CSRFToken(c); proof == "" || !hmac.Equal([]byte(shown), []byte(proof)) {
 		return httpapi.Refuse(httpapi.CodeStalePage)

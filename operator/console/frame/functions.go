@@ -25,12 +25,13 @@ func (f *Frame) functions(own template.FuncMap) template.FuncMap {
 		"filtersIn": filtersIn,
 		"ago":       func(at any) template.HTML { return agoElement(at, time.Now()) },
 		"short":     ShortDuration,
-		"since":     func(at time.Time) string { return ShortDuration(time.Since(at)) },
+		"since":     func(at time.Time) string { return ShortDuration(max(time.Since(at), time.Second)) },
 		"number":    Number,
 		"id":        idElement,
 		"copy":      func(text string) template.HTML { return element("copy", text) },
 		"prose":     proseElement,
 		"body":      bodyText,
+		"editor":    editorElement,
 		"clip":      Clip,
 		"json":      Indented,
 		"bytes":     byteSize,
@@ -80,17 +81,13 @@ var elements = template.Must(template.New("elements").Parse(`
 {{- define "csrf"}}<input type="hidden" name="csrf" value="{{.}}">{{end}}
 {{- define "none"}}<span class="none">–</span>{{end}}
 {{- define "time"}}<time datetime="{{.Full}}" title="{{.Full}}">{{.Text}}</time>{{end}}
-{{- define "clock"}}<time class="clock" datetime="{{.Full}}" title="{{.Day}} {{.Time}}">
-  {{- ""}}<span class="day">{{.Day}}</span> {{.Time}}</time>{{end}}
+{{- define "clock"}}<time class="clock" datetime="{{.Full}}">{{.Text}}</time>{{end}}
 {{- define "prose"}}{{range .}}{{if .IsCode}}<code>{{.Text}}</code>{{else}}{{.Text}}{{end}}{{end}}{{end}}
 {{- define "copy"}}<code>{{.}}</code> <button type="button" class="copy" aria-label="Copy {{.}}" hidden>Copy</button>{{end}}
 {{- define "id"}}<code class="id">{{.Head}}{{with .Middle}}<span>{{.}}</span>{{end}}{{.Tail}}</code>{{end}}`))
 
 // shortText is a short text, with the full text for the tooltip.
 type shortText struct{ Full, Text string }
-
-// clock is a point in time in UTC; console.js shows it in the reader's zone and keeps the title.
-type clock struct{ Full, Day, Time string }
 
 func element(name string, data any) template.HTML {
 	var out strings.Builder
@@ -100,15 +97,13 @@ func element(name string, data any) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // a template has escaped it
 }
 
-// timeElement renders a time to the second, in UTC until console.js shows it in local time.
+// timeElement renders a time to the second, in UTC until console.js shows it in local time, with UTC on hover.
 func timeElement(at any) template.HTML {
 	moment := instant(at).UTC()
 	if moment.IsZero() {
 		return element("none", nil)
 	}
-	return element("clock", clock{
-		moment.Format(time.RFC3339Nano), moment.Format(time.DateOnly), moment.Format(time.TimeOnly) + " UTC",
-	})
+	return element("clock", shortText{moment.Format(time.RFC3339), moment.Format(time.DateTime) + " UTC"})
 }
 
 // InstantText formats a time for a URL; "" for zero.
@@ -125,11 +120,14 @@ func agoElement(at any, now time.Time) template.HTML {
 	if moment.IsZero() {
 		return element("none", nil)
 	}
-	text := ShortDuration(now.Sub(moment)) + " ago"
-	if moment.After(now) {
-		text = "in " + ShortDuration(moment.Sub(now))
+	text := "just now"
+	switch ago := now.Sub(moment); {
+	case ago >= time.Second:
+		text = ShortDuration(ago) + " ago"
+	case ago <= -time.Second:
+		text = "in " + ShortDuration(-ago)
 	}
-	return element("time", shortText{moment.Format(time.RFC3339Nano), text})
+	return element("time", shortText{moment.Format(time.RFC3339), text})
 }
 
 // ShortDuration formats a duration in one unit: 450ms, 12s, 5m, 3h, 9d.
@@ -174,6 +172,16 @@ var bodyEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // larger. It escapes directional and control characters itself, since a page keeps them in what looks like a form's value.
 func bodyText(body string) template.HTML {
 	return template.HTML(bodyEscapes.Replace(printable.Text(body))) //nolint:gosec // it is escaped
+}
+
+// EscapeBody escapes a body as the content of a text area, which submits exactly these characters. Quotes stay: escaped, they would
+// make JSON much larger.
+func EscapeBody(body string) string { return bodyEscapes.Replace(body) }
+
+// editorElement renders a required text area with a body; a template would escape the quotes. Parsers skip the first line break.
+func editorElement(id, name, body string) template.HTML {
+	begin := `<textarea id="` + template.HTMLEscapeString(id) + `" name="` + template.HTMLEscapeString(name) + `" spellcheck="false" required>`
+	return template.HTML(begin + "\n" + EscapeBody(body) + "</textarea>") //nolint:gosec // it is escaped
 }
 
 // shownID is an ID in three parts, of which the style sheet replaces the middle one by an ellipsis. A selection copies all of it.
