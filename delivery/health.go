@@ -78,23 +78,15 @@ func isBlocked(failure string) bool {
 	return slices.Contains([]string{"tls_files", "no_secret", "unusable_secret", "signature", "address", "profile"}, code)
 }
 
-// Recent summarizes the attempts of a destination's last deliveries.
+// Recent summarizes a destination's last finished deliveries.
 type Recent struct {
 	DestinationID int64
-	// Attempts counts the attempts of the deliveries in the sample, and Delivered the successful ones.
-	Attempts, Delivered int64
-	// P95 is the 95th percentile of the duration of successful deliveries, in milliseconds; 0 without any.
+	// Delivered counts the successful ones in the sample.
+	Delivered int64
+	// P95 is the 95th percentile of the duration of the successful ones, in milliseconds; 0 without any.
 	P95 int
 	// LastAt is when the latest of them ended; nil if none has.
 	LastAt *time.Time
-}
-
-// Success returns Delivered/Attempts; 0 without any.
-func (r Recent) Success() float64 {
-	if r.Attempts == 0 {
-		return 0
-	}
-	return float64(r.Delivered) / float64(r.Attempts)
 }
 
 // Stats counts open deliveries and the states of destinations.

@@ -43,12 +43,12 @@ func (s *stub) replays() stubReplays {
 	return stubReplays{stubOperations[operation.Replay]{s, someReplay()}}
 }
 
-func (o stubReplays) Plan(context.Context, operation.ReplayFilter) (operation.ReplayPlan, error) {
+func (o stubReplays) Plan(context.Context, operation.ReplayFilter, int) (operation.ReplayPlan, error) {
 	return operation.ReplayPlan{ByClass: map[event.Class]int64{}, ByProvider: map[string]int64{"acme": 1}}, o.stub.call("plan")
 }
 
 func (o stubReplays) Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
-	return o.Plan(ctx, f)
+	return o.Plan(ctx, f, 0)
 }
 
 type stubRebuilds struct {
@@ -79,7 +79,7 @@ func (o stubResends) ResendMissing(_ context.Context, k delivery.Key, by oversig
 	return !o.stub.hasDelivery, o.stub.changed("resend missing", by)
 }
 
-func (o stubResends) Plan(context.Context, string, time.Time, time.Time) (operation.ResendPlan, error) {
+func (o stubResends) Plan(context.Context, string, time.Time, time.Time, int) (operation.ResendPlan, error) {
 	return operation.ResendPlan{Events: 9, Matching: 3, Missing: 3}, o.stub.call("plan resend")
 }
 

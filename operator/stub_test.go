@@ -289,6 +289,12 @@ func (s *stub) Errors(_ context.Context, q oversight.ErrorQuery) ([]oversight.Er
 	}}, s.call("errors")
 }
 
+func (s *stub) DeliveryTotals(
+	context.Context, []int64, oversight.Span,
+) (map[int64]oversight.DeliveryBucket, error) {
+	return nil, s.call("delivery totals")
+}
+
 func (s *stub) Attention(context.Context) (oversight.Attention, error) {
 	return oversight.Attention{}, nil
 }
@@ -331,6 +337,10 @@ func (s *stub) EventsOfRequest(context.Context, string) ([]string, error) {
 	return nil, cmp.Or(s.call("events of request"), event.ErrNotFound)
 }
 
+func (s *stub) EventVersion(context.Context, string) (string, error) {
+	return "1", s.call("version of event")
+}
+
 func (s *stub) WorkflowsOf(context.Context, string) ([]string, error) {
 	return nil, cmp.Or(s.call("workflows of event"), event.ErrNotFound)
 }
@@ -360,7 +370,7 @@ func (s *stub) api() *api.API {
 		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
 		Redactor:   s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
 		Outbound: &deliveryapi.API{
-			Stored: s, CheckSignature: webhook.CheckSignature,
+			Stored: s, CheckSignature: webhook.CheckSignature, Pruner: s,
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},
 	}

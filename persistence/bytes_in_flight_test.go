@@ -122,7 +122,7 @@ func TestAResendReadsAllLargeEvents(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	fillResend(d, []int{10 << 20, 12 << 20, 1, 20 << 20, 1})
-	plan, err := d.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	plan, err := d.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Now().Add(time.Hour), 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, plan.Matching)
 	r := d.resend("resend", 500)

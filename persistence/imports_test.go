@@ -495,7 +495,7 @@ func TestAResendSkipsEventsOfThePreviousSystem(t *testing.T) {
 	m.settled()
 	m.exec(`INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
 VALUES ($1::uuid, $2, $3, 'delivered', '200', 1, 0, 1, now())`, sent.Receipt.ID, s.ID, s.DestinationID)
-	plan, err := m.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err := m.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{}, 0)
 	require.NoError(t, err)
 	require.Equal(t, operation.ResendPlan{Events: 5, Matching: 5, Delivered: 1, Missing: 2, Imported: 2}, plan)
 

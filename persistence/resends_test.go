@@ -80,7 +80,7 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	s := db.subscribe("crm", delivery.Events{Providers: []string{"acme"}, Filter: `.body.id == "evt_1" and .body.data.n > 1`})
 	db.settled()
 
-	plan, err := db.Resends.Plan(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err := db.Resends.Plan(ctx, "crm", time.Now().Add(-time.Hour), time.Time{}, 0)
 	require.NoError(t, err)
 	require.Equal(t, operation.ResendPlan{Events: 26, Matching: 20, Missing: 20}, plan)
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
@@ -103,7 +103,7 @@ func TestEventsAreSentThatWereThereBefore(t *testing.T) {
 	db.deliver("delivered")
 	db.exec(`UPDATE deliveries SET status = 'failed' WHERE event_id = (SELECT max(event_id::text)::uuid FROM deliveries)`)
 	db.exec(`INSERT INTO delivery_queue (event_id, subscription_id, destination_id) VALUES ($1::uuid, $2, $3)`, open, s.ID, s.DestinationID)
-	plan, err = db.Resends.Plan(ctx, "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err = db.Resends.Plan(ctx, "crm", time.Now().Add(-time.Hour), time.Time{}, 0)
 	require.NoError(t, err)
 	require.Equal(t, operation.ResendPlan{Events: 26, Matching: 21, Delivered: 19, Failed: 1, Open: 1}, plan)
 	db.createResend("two", "crm", false)
@@ -209,7 +209,7 @@ SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint - 30000 + i), 12,
 	db.exec(`
 INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
 SELECT id, $1, $2, 'delivered', '200', 1, 0, 1, now() FROM events WHERE provider = 'acme' AND key::int % 8 = 0`, s.ID, s.DestinationID)
-	plan, err := db.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{})
+	plan, err := db.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{}, 0)
 	require.NoError(t, err)
 	require.True(t, plan.Sampled)
 	require.EqualValues(t, 25000, plan.Events)
@@ -249,4 +249,27 @@ func TestAnEventIsSentIfItHasNoDelivery(t *testing.T) {
 	require.Zero(t, value[int](db, `SELECT count(*) FROM delivery_queue`))
 	_, err := db.Resends.ResendMissing(t.Context(), delivery.Key{EventID: mine.ID, SubscriptionID: s.ID + 1000}, ada)
 	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// A bounded plan reads only the newest events of the time range, and says that there are more.
+func TestAPlanOfTheNewestEvents(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	db.subscribe("crm", delivery.Events{})
+	var all []event.Receipt
+	for range 5 {
+		r := receipt()
+		_, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, parsed(snapshot(r.ID, `{}`)), runOf(r))
+		require.NoError(t, err)
+		all = append(all, r)
+	}
+	db.exec(`DELETE FROM delivery_queue WHERE event_id = $1::uuid`, all[4].ID)
+	plan := func(first int) operation.ResendPlan {
+		p, err := db.Resends.Plan(t.Context(), "crm", time.Now().Add(-time.Hour), time.Time{}, first)
+		require.NoError(t, err)
+		return p
+	}
+	require.Equal(t, operation.ResendPlan{Events: 2, Matching: 2, Missing: 1, Open: 1, AtLeast: true}, plan(2))
+	require.Equal(t, operation.ResendPlan{Events: 5, Matching: 5, Missing: 1, Open: 4}, plan(5))
+	require.Equal(t, plan(0), plan(100))
 }

@@ -42,7 +42,8 @@ type ReplayPlan struct {
 	Splits        int64 `json:"splits"`
 	// SharedKeys counts the events whose corrected key another event has: a replay compares the two.
 	SharedKeys int64 `json:"shared_keys"`
-	// AtLeast: these three are of the first dead letters only, since there are more than 10,000, or their bodies are large.
+	// AtLeast: these three are of the first dead letters only, since there are more than 10,000 or than the request asked for, or
+	// their bodies are large.
 	AtLeast bool `json:"at_least,omitempty"`
 }
 

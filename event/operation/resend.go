@@ -52,4 +52,6 @@ type ResendPlan struct {
 	Imported int64 `json:"imported"`
 	// Sampled reports that Matching is an estimate from a sample, because there are more than 10,000 events.
 	Sampled bool `json:"sampled,omitempty"`
+	// AtLeast reports that the period has more events: all counts are of its newest ones, since the request asked for no more.
+	AtLeast bool `json:"at_least,omitempty"`
 }

@@ -82,5 +82,13 @@ type DeliveryBucket struct {
 	Milliseconds int64
 }
 
+// Attempts returns how many attempts ended.
+func (b DeliveryBucket) Attempts() int64 { return b.Succeeded + b.Failed }
+
+// Success returns Succeeded/Attempts; 0 without any.
+func (b DeliveryBucket) Success() float64 {
+	return float64(b.Succeeded) / float64(max(b.Attempts(), 1))
+}
+
 // Mean returns how long an attempt took on average, in milliseconds.
-func (b DeliveryBucket) Mean() int64 { return b.Milliseconds / max(b.Succeeded+b.Failed, 1) }
+func (b DeliveryBucket) Mean() int64 { return b.Milliseconds / max(b.Attempts(), 1) }

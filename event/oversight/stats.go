@@ -37,7 +37,8 @@ type Stats struct {
 
 // Attention counts what needs an operator now.
 type Attention struct {
-	// DeadLetters counts unresolved dead letters; FailingDestinations, destinations whose last attempts failed.
+	// DeadLetters counts unresolved dead letters, except for those being replayed; FailingDestinations, destinations whose last
+	// attempts failed.
 	DeadLetters, FailingDestinations int64
 }
 

@@ -65,12 +65,8 @@ func (s Statistics) Stats(ctx context.Context, window time.Duration) (oversight.
 
 // Attention counts what needs an operator. It is cheap.
 func (s Statistics) Attention(ctx context.Context) (a oversight.Attention, err error) {
-	open, err := s.store.DeadLetters.OpenDeadLetters(ctx)
-	if err != nil {
+	if a.DeadLetters, err = s.store.DeadLetters.WaitingDeadLetters(ctx); err != nil {
 		return a, err
-	}
-	for _, n := range open {
-		a.DeadLetters += n
 	}
 	a.FailingDestinations, err = s.store.Outbox.CountFailing(ctx)
 	return a, err
@@ -86,6 +82,13 @@ func (s Statistics) DeliveryHistory(
 	ctx context.Context, destinationID int64, of oversight.Span,
 ) ([]oversight.DeliveryBucket, error) {
 	return s.store.Minutes.DeliveryHistory(ctx, destinationID, of)
+}
+
+// DeliveryTotals counts the attempts at destinations, by ID. It doesn't need Temporal.
+func (s Statistics) DeliveryTotals(
+	ctx context.Context, destinations []int64, of oversight.Span,
+) (map[int64]oversight.DeliveryBucket, error) {
+	return s.store.Minutes.DeliveryTotals(ctx, destinations, of)
 }
 
 // Report counts the events of a period and what waits now. It doesn't need Temporal.

@@ -82,6 +82,8 @@ type EventStore interface {
 	EventsOfRequest(ctx context.Context, requestID string) (eventIDs []string, err error)
 	// EventsEndingWith returns the newest events whose ID ends with a text.
 	EventsEndingWith(ctx context.Context, tail string) (eventIDs []string, err error)
+	// EventVersion returns a text that changes with everything that is stored about an event. It is cheap.
+	EventVersion(ctx context.Context, id string) (string, error)
 	// WorkflowsOf returns the workflows that have run an event, or event.ErrNotFound if the event is unknown.
 	WorkflowsOf(ctx context.Context, id string) ([]string, error)
 	// Inbox lists the events in the inbox.
@@ -151,6 +153,8 @@ type Statistics interface {
 	EventHistory(ctx context.Context, provider string, s oversight.Span) ([]oversight.EventBucket, error)
 	// DeliveryHistory counts the attempts at a destination in the same way.
 	DeliveryHistory(ctx context.Context, destinationID int64, s oversight.Span) ([]oversight.DeliveryBucket, error)
+	// DeliveryTotals counts the same in all of a span, of each destination that has any, by ID.
+	DeliveryTotals(ctx context.Context, destinations []int64, s oversight.Span) (map[int64]oversight.DeliveryBucket, error)
 }
 
 // BulkReplayer replays dead letters in bulk.
@@ -158,8 +162,9 @@ type BulkReplayer interface {
 	httpapi.Operations[operation.Replay]
 	// Count counts the dead letters that a replay with the filter would run.
 	Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
-	// Plan is Count, and also counts the events that have other keys by the current definitions, for which it parses bodies.
-	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
+	// Plan is Count, and also counts the events that have other keys by the current definitions, for which it parses the
+	// bodies of the first dead letters; 0 means the default bound.
+	Plan(ctx context.Context, f operation.ReplayFilter, first int) (operation.ReplayPlan, error)
 }
 
 // Rebuilder re-reads stored events.

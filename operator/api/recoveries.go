@@ -15,7 +15,7 @@ type RecoveryRequest struct {
 	Provider string `json:"provider"`
 	// Target is the account or board whose list is read, if the provider has several.
 	Target string `json:"target,omitempty"`
-	// Since is RFC 3339 or a duration that counts back from now (48h, 7d). Without it, the recovery goes on where the last one
+	// Since is RFC 3339 or a duration that counts back from now (48h, 7d). Without it, the recovery continues where the last one
 	// ended.
 	Since string `json:"since,omitempty"`
 	// DryRun counts the missed events, and processes none.

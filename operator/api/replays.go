@@ -20,6 +20,8 @@ type ReplayRequest struct {
 	All bool `json:"all,omitempty"`
 	// Rate is the number of runs started per second. A plan ignores it.
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.01,maximum=1000,default=50"`
+	// First makes a plan quick: it looks for other keys in the first dead letters, up to this many. A replay ignores it.
+	First int `json:"first,omitempty" jsonschema:"minimum=0,maximum=10000"`
 }
 
 // waitingStates are the states of dead letters that a replay accepts.
@@ -61,6 +63,9 @@ func ReadReplay(c *fiber.Ctx) (body ReplayRequest, err error) {
 	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
 		return body, err
 	}
+	if body.First < 0 || body.First > httpapi.MaxFirst {
+		return body, httpapi.BadField("first")
+	}
 	body.Rate, err = httpapi.Rate(body.Rate, operation.KindReplay)
 	return body, err
 }
@@ -71,7 +76,7 @@ func (a *API) planReplay(c *fiber.Ctx) error {
 		return err
 	}
 	return httpapi.RespondWith(c, func(ctx context.Context) (operation.ReplayPlan, error) {
-		return a.Replays.Plan(ctx, body.ReplayFilter)
+		return a.Replays.Plan(ctx, body.ReplayFilter, body.First)
 	})
 }
 

@@ -28,6 +28,23 @@ type replayPage struct {
 	Takes string
 	// Was is the count that the form showed, if the plan has a different one now; otherwise 0.
 	Was int64
+	// First bounds the dead letters whose keys were checked, and All is the path, without the prefix, of the plan of all; 0 and ""
+	// if this is it.
+	First int
+	All   string
+}
+
+// How many dead letters, and events, the plans on a page look at, unless the user asks for all. Most plans have fewer.
+const quickReplay, quickResend = 1000, 2000
+
+// planned returns the bound that a plan's query asks for, or else the usual one, and the path of the plan without a bound.
+func planned(ctx *fiber.Ctx, path string, asked, usual int) (first int, all string) {
+	query := frame.QueryOf(ctx)
+	if query.Get("first") != "" {
+		usual = asked
+	}
+	query.Set("first", "0")
+	return usual, path + "?" + query.Encode()
 }
 
 // planReplay shows what a replay with a filter would run.
@@ -36,11 +53,13 @@ func (c *Console) planReplay(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.showPlan(ctx, wanted.ReplayFilter, 0)
+	return c.showPlan(ctx, wanted, 0)
 }
 
-func (c *Console) showPlan(ctx *fiber.Ctx, f operation.ReplayFilter, was int64) error {
-	plan, err := c.API.Replays.Plan(ctx.UserContext(), f)
+func (c *Console) showPlan(ctx *fiber.Ctx, wanted api.ReplayRequest, was int64) error {
+	f := wanted.ReplayFilter
+	first, all := planned(ctx, deadLettersPath+"/replay", wanted.First, quickReplay)
+	plan, err := c.API.Replays.Plan(ctx.UserContext(), f, first)
 	if err != nil {
 		return err
 	}
@@ -51,9 +70,9 @@ func (c *Console) showPlan(ctx *fiber.Ctx, f operation.ReplayFilter, was int64) 
 	}
 	usual := operation.KindReplay.Rates().Default
 	data := replayPage{
-		Plan: plan, Facts: factsOf(f), Rate: usual, Was: was,
+		Plan: plan, Facts: factsOf(f), Rate: usual, Was: was, First: first, All: all,
 		Action: deadLettersPath + "/replay?" + query, Back: deadLetterListPath + "?" + list.Encode(),
-		Takes: frame.ShortDuration(time.Duration(float64(plan.Count) / usual * float64(time.Second))),
+		Takes: frame.ShortDuration(max(time.Second, time.Duration(float64(plan.Count)/usual*float64(time.Second)))),
 	}
 	return c.Show(ctx, "replay", frame.Page{Title: "Replay", Section: deadLetters, Data: data})
 }
@@ -73,7 +92,7 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 		return err
 	}
 	if plan.Count != count {
-		return c.showPlan(ctx, wanted.ReplayFilter, count)
+		return c.showPlan(ctx, wanted, count)
 	}
 	started, err := c.API.StartReplay(ctx)
 	if err != nil {
@@ -164,8 +183,9 @@ type resendPage struct {
 	Rate                       float64
 	// Names are the existing subscriptions.
 	Names []string
-	// Plan is nil until the form is filled in.
+	// Plan is nil until the form is filled in, and All is the path, without the prefix, of the plan of all events.
 	Plan *operation.ResendPlan
+	All  string
 }
 
 // DefaultRate applies if the form has no rate.
@@ -188,10 +208,12 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		plan, err := c.API.Outbound.Resends.Plan(ctx.UserContext(), wanted.Subscription, wanted.Since, wanted.Until)
+		first, all := planned(ctx, resendPath, wanted.First, quickResend)
+		plan, err := c.API.Outbound.Resends.Plan(ctx.UserContext(), wanted.Subscription, wanted.Since, wanted.Until, first)
 		if err != nil {
 			return err
 		}
+		page.All = all
 		page.Plan, page.Rate = &plan, wanted.Rate
 		page.Since, page.Until = frame.InstantText(wanted.Since), frame.InstantText(wanted.Until)
 	}

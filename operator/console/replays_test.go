@@ -18,12 +18,12 @@ import (
 // grownPlan counts one dead letter more than the form showed.
 type grownPlan struct{ api.BulkReplayer }
 
-func (grownPlan) Plan(context.Context, operation.ReplayFilter) (operation.ReplayPlan, error) {
+func (grownPlan) Plan(context.Context, operation.ReplayFilter, int) (operation.ReplayPlan, error) {
 	return operation.ReplayPlan{Count: 2}, nil
 }
 
 func (g grownPlan) Count(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
-	return g.Plan(ctx, f)
+	return g.Plan(ctx, f, 0)
 }
 
 // An invalid reason is refused before anything is counted.

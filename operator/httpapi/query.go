@@ -14,6 +14,7 @@ import (
 // Query are the parameters of a request, each given at most once.
 type Query struct {
 	values url.Values
+	isPage bool
 	// Err is the first error in the parameters.
 	Err error
 }
@@ -24,7 +25,7 @@ func QueryOf(c *fiber.Ctx, known ...Parameter) *Query {
 	if err != nil {
 		return &Query{Err: Refuse(CodeBadRequest)}
 	}
-	q := &Query{values: values}
+	q := &Query{values: values, isPage: isForm(c)}
 	for name, all := range values {
 		switch {
 		case !slices.ContainsFunc(known, func(p Parameter) bool { return p.Name == name }) || len(all) > 1:
@@ -108,10 +109,16 @@ func (q *Query) Duration(name string, usual, least, most time.Duration) time.Dur
 
 const defaultLimit = 50
 
-// MaxLimit is the maximum number of rows on a page.
-const MaxLimit = 200
+const (
+	// MaxLimit is the maximum number of rows of a list.
+	MaxLimit = 200
+	// MaxPageLimit is the maximum number of rows on a page of the console, for which larger ones would take a phone too long.
+	MaxPageLimit = 75
+	// MaxFirst is the maximum number of rows that a quick plan looks at.
+	MaxFirst = 10_000
+)
 
-// Limit returns the page size.
+// Limit returns the number of rows. A page of the console has no more than MaxPageLimit, also if the query asks for more.
 func (q *Query) Limit() int {
 	text := q.values.Get("limit")
 	if text == "" {
@@ -120,6 +127,9 @@ func (q *Query) Limit() int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > MaxLimit {
 		q.Refuse("limit")
+	}
+	if q.isPage {
+		n = min(n, MaxPageLimit)
 	}
 	return n
 }

@@ -21,8 +21,9 @@ type ReplayStore interface {
 type ReplayPlanner interface {
 	// Plan counts the dead letters that a replay of the filter would run again.
 	Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error)
-	// PlanKeys adds to a plan how the current definitions, whose digests it gets by provider, identify the events.
-	PlanKeys(ctx context.Context, f operation.ReplayFilter, parse event.Parser, definitions map[string]string,
+	// PlanKeys adds to a plan how the current definitions, whose digests it gets by provider, identify the events of the first dead
+	// letters; 0 means the default bound.
+	PlanKeys(ctx context.Context, f operation.ReplayFilter, first int, parse event.Parser, definitions map[string]string,
 		plan *operation.ReplayPlan) error
 }
 
@@ -44,8 +45,9 @@ func (r *Replays) Count(ctx context.Context, f operation.ReplayFilter) (operatio
 	return r.store.Plan(ctx, f)
 }
 
-// Plan is Count, and also counts the events that the current definitions identify in another way, or split. It parses bodies.
-func (r *Replays) Plan(ctx context.Context, f operation.ReplayFilter) (operation.ReplayPlan, error) {
+// Plan is Count, and also counts the events that the current definitions identify in another way, or split. It parses the
+// bodies of the first dead letters; 0 means the default bound.
+func (r *Replays) Plan(ctx context.Context, f operation.ReplayFilter, first int) (operation.ReplayPlan, error) {
 	plan, err := r.store.Plan(ctx, f)
 	if err != nil || plan.Count == 0 {
 		return plan, err
@@ -54,7 +56,7 @@ func (r *Replays) Plan(ctx context.Context, f operation.ReplayFilter) (operation
 	for provider := range plan.ByProvider {
 		definitions[provider] = r.digest(provider)
 	}
-	err = r.store.PlanKeys(ctx, f, r.parse, definitions, &plan)
+	err = r.store.PlanKeys(ctx, f, first, r.parse, definitions, &plan)
 	return plan, err
 }
 
@@ -91,8 +93,8 @@ type ResendStore interface {
 
 // Resender plans resends, and resends one event.
 type Resender interface {
-	// Plan counts what a resend to a subscription (its name or number) would do.
-	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
+	// Plan counts what a resend to a subscription (its name or number) would do with the first, newest events; 0 means all.
+	Plan(ctx context.Context, subscription string, since, until time.Time, first int) (operation.ResendPlan, error)
 	// ResendMissing queues an event for a subscription that selects it and hasn't got it, and reports whether it did.
 	ResendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error)
 }

@@ -47,6 +47,8 @@ const (
 
 	countOpenDeadLetters = `
 SELECT provider, count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted') GROUP BY provider`
+
+	countWaiting = `SELECT count(*) FROM dead_letters WHERE state IN ('open', 'exhausted')`
 )
 
 // DeadLetter returns one dead letter, with its body.
@@ -93,7 +95,13 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 	return page, postgres.Failure("list dead letters", err)
 }
 
-// OpenDeadLetters counts the dead letters that need an operator, by provider.
+// WaitingDeadLetters counts the dead letters that need an operator: those that no replay has claimed.
+func (s *Store) WaitingDeadLetters(ctx context.Context) (n int64, err error) {
+	err = s.db.QueryRow(ctx, countWaiting).Scan(&n)
+	return n, postgres.Failure("count waiting dead letters", err)
+}
+
+// OpenDeadLetters counts the unresolved dead letters by provider, with those that are being replayed.
 func (s *Store) OpenDeadLetters(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.db.Query(ctx, countOpenDeadLetters)
 	if err != nil {

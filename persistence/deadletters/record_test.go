@@ -208,6 +208,11 @@ func TestDeadLettersAreListedLastFailedFirst(t *testing.T) {
 	counts, err := db.DeadLetters.OpenDeadLetters(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"acme": 4, "other": 1}, counts)
+	db.Exec(`UPDATE dead_letters SET state = 'replaying', replaying_since = now() WHERE provider = 'other'`)
+	db.Exec(`UPDATE dead_letters SET state = 'exhausted' WHERE id = (SELECT min(id) FROM dead_letters)`)
+	waiting, err := db.DeadLetters.WaitingDeadLetters(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, waiting, "nobody has to do anything about what is being replayed")
 }
 
 func TestALongMessageIsCut(t *testing.T) {

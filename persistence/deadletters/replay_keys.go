@@ -37,11 +37,19 @@ SELECT id, receipt, raw_body FROM dead_letters
  ORDER BY id`
 
 // PlanKeys adds to the plan of a replay how the current definitions identify its events: it parses the bodies of those that were
-// accepted under another definition, and may stop early. definitions has the digests by provider.
+// accepted under another definition, and may stop early. definitions has the digests by provider. first bounds the dead letters
+// that it looks at; 0 means 10,000, which is the most.
 func (s *Replays) PlanKeys(
-	ctx context.Context, f operation.ReplayFilter, parse event.Parser, definitions map[string]string, plan *operation.ReplayPlan,
+	ctx context.Context, f operation.ReplayFilter, first int, parse event.Parser, definitions map[string]string,
+	plan *operation.ReplayPlan,
 ) error {
-	k := &keyPlan{store: s, parse: parse, plan: plan, until: time.Now().Add(parseFor), planned: map[[2]string]event.Receipt{}}
+	if first <= 0 {
+		first = maxParsed
+	}
+	k := &keyPlan{
+		store: s, parse: parse, plan: plan, first: min(first, maxParsed), until: time.Now().Add(parseFor),
+		planned: map[[2]string]event.Receipt{},
+	}
 	for provider, digest := range definitions {
 		k.providers, k.digests = append(k.providers, postgres.Clean(provider)), append(k.digests, digest)
 	}
@@ -53,6 +61,7 @@ type keyPlan struct {
 	store              *Replays
 	parse              event.Parser
 	plan               *operation.ReplayPlan
+	first              int
 	until              time.Time
 	providers, digests []string
 	bytes              int
@@ -65,18 +74,22 @@ func (k *keyPlan) run(ctx context.Context, f operation.ReplayFilter) error {
 		list := postgres.NewList(`SELECT id FROM dead_letters`)
 		list.Where("id > %s", after)
 		replayable(list, f)
-		sql := list.Statement() + fmt.Sprintf(" ORDER BY id LIMIT %d", parsedPage)
+		sql := list.Statement() + fmt.Sprintf(" ORDER BY id LIMIT %d", min(parsedPage, k.first-n+1))
 		ids, err := pgx.CollectRows(k.store.DB.Rows(ctx, sql, list.Args...), pgx.RowTo[int64])
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		if n += len(ids); n > maxParsed {
-			k.plan.AtLeast = true
-			return nil
+		over := n+len(ids) > k.first
+		if over {
+			ids = ids[:k.first-n]
 		}
 		if err := k.parseAll(ctx, ids); err != nil || k.plan.AtLeast {
 			return err
 		}
+		if k.plan.AtLeast = over; over {
+			return nil
+		}
+		n += len(ids)
 		after = ids[len(ids)-1]
 	}
 }

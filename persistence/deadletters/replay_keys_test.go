@@ -12,7 +12,7 @@ import (
 )
 
 // planKeys plans a replay whose corrected definition, "new", finds the key in the body, and splits a body with a comma.
-func planKeys(d *persistencetest.Database, f operation.ReplayFilter) (plan operation.ReplayPlan, parsedBodies int) {
+func planKeys(d *persistencetest.Database, f operation.ReplayFilter, first int) (plan operation.ReplayPlan, parsedBodies int) {
 	d.T.Helper()
 	parse := func(r event.Receipt, body []byte) (event.Parsed, error) {
 		parsedBodies++
@@ -29,7 +29,7 @@ func planKeys(d *persistencetest.Database, f operation.ReplayFilter) (plan opera
 	}
 	plan, err := d.Replays.Plan(d.T.Context(), f)
 	require.NoError(d.T, err)
-	require.NoError(d.T, d.Replays.PlanKeys(d.T.Context(), f, parse, map[string]string{"acme": "new"}, &plan))
+	require.NoError(d.T, d.Replays.PlanKeys(d.T.Context(), f, first, parse, map[string]string{"acme": "new"}, &plan))
 	return plan, parsedBodies
 }
 
@@ -53,15 +53,22 @@ func TestAPlanCountsCorrectedKeys(t *testing.T) {
 	d.Bury(1, func(l *event.DeadLetter) {
 		l.Body, l.Receipt.Definition, l.Receipt.Replaces = []byte("c,d"), "new", receipt().ID
 	})
-	plan, parsedBodies := planKeys(d, operation.ReplayFilter{Provider: "acme"})
+	plan, parsedBodies := planKeys(d, operation.ReplayFilter{Provider: "acme"}, 0)
 	require.EqualValues(t, 9, plan.Count)
 	require.Equal(t, 8, parsedBodies)
 	require.EqualValues(t, 4, plan.CorrectedKeys)
 	require.EqualValues(t, 2, plan.SharedKeys)
+	require.False(t, plan.AtLeast)
+	quick, parsedBodies := planKeys(d, operation.ReplayFilter{Provider: "acme"}, 2)
+	require.EqualValues(t, 9, quick.Count)
+	require.Equal(t, 2, parsedBodies)
+	require.True(t, quick.AtLeast)
+	quick, _ = planKeys(d, operation.ReplayFilter{Provider: "acme"}, 9)
+	require.Equal(t, plan, quick)
 	require.EqualValues(t, 2, plan.Splits)
 	require.False(t, plan.AtLeast)
 
-	plan, parsedBodies = planKeys(d, operation.ReplayFilter{Provider: "other"})
+	plan, parsedBodies = planKeys(d, operation.ReplayFilter{Provider: "other"}, 0)
 	require.Zero(t, plan.CorrectedKeys+plan.SharedKeys+plan.Splits)
 	require.Zero(t, parsedBodies)
 }
@@ -72,7 +79,7 @@ func TestAPlanReadsALimitedNumberOfBytes(t *testing.T) {
 	d := persistencetest.Open(t)
 	d.Bury(9, func(l *event.DeadLetter) { l.Receipt.Definition = "old" })
 	d.Exec(`UPDATE dead_letters SET raw_body = convert_to('evt_' || repeat('x', 9 * 1024 * 1024) || id, 'UTF8')`)
-	plan, parsedBodies := planKeys(d, operation.ReplayFilter{})
+	plan, parsedBodies := planKeys(d, operation.ReplayFilter{}, 0)
 	require.True(t, plan.AtLeast)
 	require.EqualValues(t, 9, plan.Count)
 	require.Less(t, parsedBodies, 9)
@@ -89,7 +96,7 @@ func TestAPlanParsesALimitedNumberOfEvents(t *testing.T) {
 	        SELECT gen_random_uuid(), provider, key, type, jsonb_build_object('definition', 'new'), raw_body, step, error_class,
 	               error_code, error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id, source, rule
 	          FROM dead_letters, generate_series(1, 10000) WHERE event_id = $1`, r.ID)
-	plan, parsedBodies := planKeys(d, operation.ReplayFilter{})
+	plan, parsedBodies := planKeys(d, operation.ReplayFilter{}, 0)
 	require.EqualValues(t, 10_001, plan.Count)
 	require.Equal(t, 1, parsedBodies)
 	require.EqualValues(t, 1, plan.CorrectedKeys)

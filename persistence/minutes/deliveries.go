@@ -29,6 +29,12 @@ DELETE FROM delivery_minutes
 SELECT date_bin($4::interval, starts_at, 'epoch'), sum(succeeded)::bigint, sum(failed)::bigint, sum(ms)::bigint
   FROM delivery_minutes WHERE destination_id = $1 AND starts_at >= $2 AND starts_at < $3
  GROUP BY 1 ORDER BY 1`
+
+	sumDeliveries = `
+SELECT d.id, sum(m.succeeded)::bigint, sum(m.failed)::bigint, sum(m.ms)::bigint
+  FROM unnest($1::bigint[]) AS d (id)
+  JOIN delivery_minutes AS m ON m.destination_id = d.id AND m.starts_at >= $2 AND m.starts_at < $3
+ GROUP BY d.id`
 )
 
 // AttemptCounter counts attempts of deliveries by destination, in the background.
@@ -55,4 +61,20 @@ func (s *Store) DeliveryHistory(
 	rows := s.db.Rows(ctx, selectDeliveries, destinationID, p.Since, p.Until, time.Duration(p.Step))
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[oversight.DeliveryBucket])
 	return found, postgres.Failure("count attempts by time", err)
+}
+
+// DeliveryTotals counts the attempts at each of some destinations in the whole of a span, by the destination's ID. Destinations
+// without any are left out.
+func (s *Store) DeliveryTotals(
+	ctx context.Context, destinations []int64, p oversight.Span,
+) (map[int64]oversight.DeliveryBucket, error) {
+	by := map[int64]oversight.DeliveryBucket{}
+	var id int64
+	sum := oversight.DeliveryBucket{At: p.Since}
+	columns := []any{&id, &sum.Succeeded, &sum.Failed, &sum.Milliseconds}
+	_, err := pgx.ForEachRow(s.db.Rows(ctx, sumDeliveries, destinations, p.Since, p.Until), columns, func() error {
+		by[id] = sum
+		return nil
+	})
+	return by, postgres.Failure("count attempts of destinations", err)
 }

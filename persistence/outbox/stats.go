@@ -115,33 +115,30 @@ func (s *Store) Overdue(ctx context.Context) (overdue time.Duration, fanOuts int
 	return overdue, fanOuts, postgres.Failure("check for overdue deliveries", s.db.SendRead(ctx, b))
 }
 
-// recentOf reads the last ended deliveries of some subscriptions of each destination and their oldest open ones, so that it reads
-// a bounded number of rows. All attempts of open deliveries have failed. Deliveries canceled by an operator don't count.
+// recentOf reads the last ended deliveries of some subscriptions of each destination, so that it reads a bounded number of rows.
+// Deliveries canceled by an operator don't count.
 //
 // With = instead of BETWEEN, PostgreSQL drops subscription_id from ORDER BY, and reads all deliveries by event for a subscription
-// without any. With BETWEEN, it would read a queue that was analyzed while it was empty by the wrong index.
+// without any.
 const recentOf = `
-SELECT d.id, sum(last.attempts), count(*) FILTER (WHERE last.status = 'delivered'),
+SELECT d.id, count(*) FILTER (WHERE last.status = 'delivered'),
        coalesce(percentile_disc(0.95) WITHIN GROUP (ORDER BY last.ms) FILTER (WHERE last.status = 'delivered'), 0),
        max(last.done_at)
   FROM unnest($1::bigint[]) AS d (id)
  CROSS JOIN LATERAL (SELECT id FROM subscriptions
                       WHERE destination_id = d.id AND deleted_at IS NULL ORDER BY id DESC LIMIT 10) AS sub
  CROSS JOIN LATERAL (
-       (SELECT status, attempts, ms, done_at FROM deliveries
-         WHERE subscription_id BETWEEN sub.id AND sub.id ORDER BY subscription_id DESC, event_id DESC LIMIT 100)
-        UNION ALL
-       (SELECT 'open', attempts, 0, NULL FROM delivery_queue
-         WHERE subscription_id = sub.id ORDER BY subscription_id, event_id LIMIT 100)) AS last
- WHERE last.status <> 'canceled' AND last.attempts > 0
+       SELECT status, ms, done_at FROM deliveries
+        WHERE subscription_id BETWEEN sub.id AND sub.id ORDER BY subscription_id DESC, event_id DESC LIMIT 100) AS last
+ WHERE last.status <> 'canceled'
  GROUP BY d.id`
 
-// RecentDeliveries summarizes the attempts of the last deliveries of destinations, by the destination's ID: up to 100 ended and
-// 100 open ones for each of the ten newest subscriptions. Destinations without any are left out.
+// RecentDeliveries summarizes the last finished deliveries of destinations, by the destination's ID: up to 100 for each of the ten
+// newest subscriptions. Destinations without any are left out.
 func (s *Store) RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error) {
 	by := map[int64]delivery.Recent{}
 	all, err := pgx.CollectRows(s.db.Rows(ctx, recentOf, destinations), func(row pgx.CollectableRow) (r delivery.Recent, err error) {
-		err = row.Scan(&r.DestinationID, &r.Attempts, &r.Delivered, &r.P95, &r.LastAt)
+		err = row.Scan(&r.DestinationID, &r.Delivered, &r.P95, &r.LastAt)
 		return r, err
 	})
 	for _, r := range all {

@@ -2,11 +2,13 @@ package subscriptions
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/persistence/postgres"
@@ -19,6 +21,9 @@ const (
 	sampleEvents = `
 SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM events WHERE id >= $1::uuid AND id < $2::uuid) AS e
  WHERE n % $3 = 0 ORDER BY e.id`
+
+	// newestEvents selects up to $3 events of a time range.
+	newestEvents = `SELECT id::text FROM events WHERE id >= $1::uuid AND id < $2::uuid ORDER BY id DESC LIMIT $3`
 
 	// countResent counts events by their deliveries so far; an event with an open delivery counts only as open.
 	countResent = `
@@ -46,8 +51,11 @@ SELECT ` + resentColumns + ` FROM events AS e
 
 const maxPlanned = 10_000
 
-// Plan counts what a resend of a subscription (by name or number) would do now, without doing it. A zero until means now.
-func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.Time) (p operation.ResendPlan, err error) {
+// Plan counts what a resend of a subscription (by name or number) would do now, without doing it. A zero until means now. first
+// bounds the events that it reads, to the newest of the time range; with 0 it counts all, and estimates the rest from a sample.
+func (s *Resends) Plan(
+	ctx context.Context, nameOrID string, since, until time.Time, first int,
+) (p operation.ResendPlan, err error) {
 	defer postgres.Annotate(&err, "plan resend")
 	span, err := spanOf(since, until)
 	if err != nil {
@@ -57,6 +65,14 @@ func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.T
 	if err != nil {
 		return p, err
 	}
+	if first > 0 {
+		ids, err := pgx.CollectRows(s.DB.Rows(ctx, newestEvents, span.first(), span.last(), first+1), pgx.RowTo[string])
+		if p.AtLeast = len(ids) > first; p.AtLeast {
+			ids = ids[:first]
+		}
+		p.Events = int64(len(ids))
+		return p, errors.Join(err, s.planAll(ctx, sub, ids, &p))
+	}
 	if err := s.DB.QueryRow(ctx, countEvents, span.first(), span.last()).Scan(&p.Events); err != nil {
 		return p, err
 	}
@@ -65,13 +81,8 @@ func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.T
 	if err != nil {
 		return p, err
 	}
-	of := newResent(sub)
-	for ids := range slices.Chunk(ids, event.MaxPage) {
-		for last := event.FirstIDAt(time.Time{}); last != ""; {
-			if last, err = s.planPage(ctx, of, ids, last, &p); err != nil {
-				return p, err
-			}
-		}
+	if err := s.planAll(ctx, sub, ids, &p); err != nil {
+		return p, err
 	}
 	if p.Sampled = step > 1 && len(ids) > 0; p.Sampled {
 		for _, n := range []*int64{&p.Matching, &p.Delivered, &p.Open, &p.Failed, &p.Missing, &p.Imported} {
@@ -79,6 +90,19 @@ func (s *Resends) Plan(ctx context.Context, nameOrID string, since, until time.T
 		}
 	}
 	return p, nil
+}
+
+// planAll adds some events to a plan.
+func (s *Resends) planAll(ctx context.Context, sub delivery.Subscription, all []string, p *operation.ResendPlan) (err error) {
+	of := newResent(sub)
+	for ids := range slices.Chunk(all, event.MaxPage) {
+		for last := event.FirstIDAt(time.Time{}); last != ""; {
+			if last, err = s.planPage(ctx, of, ids, last, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // planPage counts the next events after one, and returns the last; "" if there are no more.

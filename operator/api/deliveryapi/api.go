@@ -95,7 +95,7 @@ type DeliveryStore interface {
 	AttemptsOf(ctx context.Context, eventID string) ([]delivery.Attempt, error)
 	// StatusesOf returns one status for the deliveries of each event that has any: see delivery.Summary.
 	StatusesOf(ctx context.Context, eventIDs []string) (map[string]delivery.Status, error)
-	// RecentDeliveries summarizes the last deliveries of each destination, by its ID.
+	// RecentDeliveries summarizes the last finished deliveries of each destination, by its ID.
 	RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error)
 	Deliveries(ctx context.Context, q delivery.Query) ([]delivery.Delivery, error)
 	// Resend queues a delivery that has ended, in whatever way, or the first one of a processed event.
@@ -111,8 +111,8 @@ type DeliveryStore interface {
 // Resender resends the events of a time range.
 type Resender interface {
 	httpapi.Operations[operation.Resend]
-	// Plan counts what a resend to a subscription would send.
-	Plan(ctx context.Context, subscription string, since, until time.Time) (operation.ResendPlan, error)
+	// Plan counts what a resend to a subscription would send of the first, newest events; 0 means all.
+	Plan(ctx context.Context, subscription string, since, until time.Time, first int) (operation.ResendPlan, error)
 	// ResendMissing queues an event for a subscription that selects it and hasn't got it, and reports whether it did.
 	ResendMissing(ctx context.Context, k delivery.Key, by oversight.Actor) (isSent bool, err error)
 }

@@ -93,6 +93,8 @@ type ResendRequest struct {
 	Imported bool `json:"imported,omitempty"`
 	// Rate is the max number of deliveries per second.
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.1,maximum=10000,default=100"`
+	// First makes a plan quick: it counts the newest events of the time range, up to this many. A resend ignores it.
+	First int `json:"first,omitempty" jsonschema:"minimum=0,maximum=10000"`
 }
 
 // ReadResend parses the body of a request for a resend or its plan.
@@ -112,6 +114,9 @@ func ReadResend(c *fiber.Ctx) (body ResendRequest, err error) {
 	if err := httpapi.CheckPeriod(httpapi.CodeBadField, body.Since, body.Until); err != nil {
 		return body, err
 	}
+	if body.First < 0 || body.First > httpapi.MaxFirst {
+		return body, httpapi.BadField("first")
+	}
 	body.Rate, err = httpapi.Rate(body.Rate, operation.KindResend)
 	return body, err
 }
@@ -122,7 +127,7 @@ func (o *API) planResend(c *fiber.Ctx) error {
 		return err
 	}
 	return httpapi.RespondWith(c, func(ctx context.Context) (operation.ResendPlan, error) {
-		return o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until)
+		return o.Resends.Plan(ctx, body.Subscription, body.Since, body.Until, body.First)
 	})
 }
 

@@ -55,17 +55,45 @@ type View struct {
 // parse parses the templates: each page's file defines "content", within the layout and with the shared parts, which are in the
 // folder parts.
 func parse(pages fs.FS, functions template.FuncMap) map[string]*template.Template {
-	base := template.Must(template.New("layout").Funcs(functions).ParseFS(parts, "parts/*.html"))
-	files, err := fs.Glob(pages, "*/*.html")
-	if err != nil {
-		panic(err) // only for a bad pattern
+	base := template.New("layout").Funcs(functions)
+	for _, file := range filesOf(parts) {
+		addFile(base, parts, file)
 	}
 	all := map[string]*template.Template{}
-	for _, file := range files {
-		page := template.Must(template.Must(base.Clone()).ParseFS(pages, file))
+	for _, file := range filesOf(pages) {
+		page := template.Must(base.Clone())
+		addFile(page, pages, file)
 		all[strings.TrimSuffix(path.Base(file), ".html")] = page
 	}
 	return all
+}
+
+// Part responds with a part of a page, which replaces the one on a page that was shown before, at a path without the prefix.
+func (f *Frame) Part(ctx *fiber.Ctx, page, name, path string, p Page) error {
+	return f.render(ctx, page, name, View{
+		Page: p, Caller: httpapi.CallerOf(ctx), Here: f.prefix + path, csrf: guard.CSRFToken(ctx),
+	})
+}
+
+// filesOf returns the files in the folders of a file system.
+func filesOf(from fs.FS) []string {
+	files, err := fs.Glob(from, "*/*.html")
+	if err != nil {
+		panic(err) // only for a bad pattern
+	}
+	return files
+}
+
+// indent matches the beginning of indented lines.
+var indent = regexp.MustCompile(`\n[ \t]+`)
+
+// addFile parses a file without the indentation of its lines, which would be a tenth of a long list.
+func addFile(to *template.Template, from fs.FS, file string) {
+	text, err := fs.ReadFile(from, file)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	template.Must(to.New(path.Base(file)).Parse(indent.ReplaceAllString(string(text), "\n")))
 }
 
 // Show responds with a whole page, or with an error if rendering fails.

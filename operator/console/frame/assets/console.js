@@ -120,7 +120,7 @@ if (navigator.clipboard) {
   });
 })();
 
-// Times in the reader's zone; the title keeps UTC. What is replaced later is changed as well. In lists that are ordered by time,
+// Times in the reader's zone, and in UTC in the title. What is replaced later is changed as well. In lists that are ordered by time,
 // a row shows its day only if the row before it has another one.
 (() => {
   const pad = (n) => String(n).padStart(2, "0");
@@ -136,6 +136,7 @@ if (navigator.clipboard) {
     const shown = day ?? dateOf(at);
     const clock = timeOf(at);
     if (time.textContent === `${shown} ${clock}`) return;
+    time.title = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
     const span = document.createElement("span");
     span.className = "day";
     span.textContent = shown;
