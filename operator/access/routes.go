@@ -130,6 +130,7 @@ var routes = map[string]Role{
 	"GET /console/events/tail":                           RoleViewer,
 	"GET /console/find":                                  RoleViewer,
 	"GET /console/events/:id":                            RoleViewer,
+	"GET /console/events/:id/live":                       RoleViewer,
 	"GET /console/events/:id/raw":                        RoleViewer,
 	"POST /console/events/:id/replay":                    RoleOperator,
 	"GET /console/events/:id/edit":                       RoleOperator,

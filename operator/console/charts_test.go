@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +21,8 @@ import (
 	"holdfast/operator/console"
 )
 
-// history has counts in each bucket of a chart; it fails for the provider broken, and has nothing for quiet.
+// history has counts in each bucket of a chart. It fails for the provider broken and over 30 days of attempts, and has nothing for
+// quiet.
 type history struct{ api.Statistics }
 
 func (history) EventHistory(_ context.Context, provider string, s oversight.Span) (all []oversight.EventBucket, _ error) {
@@ -33,10 +36,22 @@ func (history) EventHistory(_ context.Context, provider string, s oversight.Span
 }
 
 func (history) DeliveryHistory(_ context.Context, destination int64, s oversight.Span) (all []oversight.DeliveryBucket, _ error) {
-	if destination != 3 {
+	switch {
+	case destination != 3:
 		return nil, nil
+	case time.Duration(s.Step) == 24*time.Hour:
+		return nil, errors.New("too slow")
 	}
 	return []oversight.DeliveryBucket{{At: s.Since, Succeeded: 7, Failed: 1, Milliseconds: 1000}}, nil
+}
+
+func (history) DeliveryTotals(
+	_ context.Context, destinations []int64, s oversight.Span,
+) (map[int64]oversight.DeliveryBucket, error) {
+	if time.Duration(s.Step) != 30*time.Minute {
+		return nil, errors.New("the list is about 24 hours")
+	}
+	return map[int64]oversight.DeliveryBucket{3: {Succeeded: 7, Failed: 1}}, nil
 }
 
 func (history) Attention(context.Context) (a oversight.Attention, _ error) { return a, nil }
@@ -81,7 +96,12 @@ func TestAListOfEventsHasAChart(t *testing.T) {
 	page, bars = chart("?provider=quiet")
 	require.Empty(t, bars)
 	require.Contains(t, page, "No events were counted in this time.")
-	for _, without := range []string{"?type=note", "?provider=acme&key=1", "?provider=broken", "?since=60d&until=50d"} {
+	require.NotContains(t, page, "parsed")
+	page, _ = chart("?provider=acme&since=2h")
+	link := regexp.MustCompile(`be parsed count as dead, .* <a href="/tools(/console/dead-letters/list)\?provider=acme&amp;since=([^"]+)">`).
+		FindStringSubmatch(page)
+	require.Len(t, link, 3, "what the bars count and the list lacks")
+	for _, without := range []string{"?type=note", "?provider=acme&key=1", "?since=60d&until=50d"} {
 		page, _ := chart(without)
 		require.NotContains(t, page, `class="chart"`, without)
 	}
@@ -141,9 +161,60 @@ func TestADestinationHasCharts(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page, "<summary>As a table"), "one table has both")
 	require.Contains(t, page, `data-label="ms, mean duration">125</td>`)
 	require.Empty(t, barOf.FindAllString(page, -1), "attempts have no list of a time")
+	require.Contains(t, page, "<dt>Successful attempts</dt><dd>87.5 % of 8 since <time")
+	_, page = v.get(s.url + "/console/destinations")
+	require.Regexp(t, `data-label="Successful attempts">87.5 %</td>[^~]*data-label="Successful attempts">–</td>`, page,
+		"the figure of 24 hours, which is that of the chart, and none for the idle one")
 	_, page = v.get(s.url + "/console/destinations/idle")
+	require.Contains(t, page, "<dt>Successful attempts</dt><dd>no attempt since <time")
 	require.Contains(t, page, "No attempts were counted in this time.")
 	require.Equal(t, 1, strings.Count(page, `<div class="chart">`))
 	res, _ := v.get(s.url + "/console/destinations/crm?window=1s")
 	require.Equal(t, 400, res.StatusCode)
+}
+
+// A chart that can't be read says so, and the cause is logged once until the chart can be read again.
+func TestAChartThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	var log logged
+	events := console.Options{API: &api.API{Events: stored{}, Stats: history{}}, Log: slog.New(slog.NewJSONHandler(&log, nil))}
+	attempts := withCRM().shown()
+	attempts.API.Stats, attempts.Log = events.API.Stats, events.Log
+	sites := map[string]site{"events": startShowing(t, events, "", true), "destinations": startShowing(t, attempts, "", true)}
+	for _, step := range []struct {
+		path string
+		says bool
+		logs int
+	}{
+		{"/console/events?provider=broken", true, 1},
+		{"/console/events?provider=broken", true, 1},
+		{"/console/events?provider=quiet", false, 1},
+		{"/console/events?provider=broken", true, 2},
+		{"/console/destinations/crm?window=30d", true, 3},
+	} {
+		s := sites[regexp.MustCompile(`events|destinations`).FindString(step.path)]
+		res, page := s.as(t, access.RoleViewer).get(s.url + step.path)
+		require.Equal(t, 200, res.StatusCode)
+		require.Equal(t, step.says, strings.Contains(page, "chart can&#39;t be shown now"), step.path)
+		require.Equal(t, step.logs, strings.Count(log.String(), `"operator.chart_failed"`), log.String())
+	}
+	require.Contains(t, log.String(), "too slow")
+}
+
+// logged is what was logged.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

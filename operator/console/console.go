@@ -60,7 +60,8 @@ type Console struct {
 	*frame.Frame
 
 	// counted is the last result of attention.
-	counted atomic.Pointer[counted]
+	counted       atomic.Pointer[counted]
+	chartFailures chartFailures
 	// trying is held while a dead letter is parsed.
 	trying sync.Mutex
 }

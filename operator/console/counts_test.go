@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/api"
 )
@@ -60,3 +61,31 @@ func TestNowHasOneFigureForOneThing(t *testing.T) {
 	require.Equal(t, "pooler", page.Problems[1].Title)
 	require.Equal(t, since, page.Since())
 }
+
+// Dead letters that are being replayed need no one: they aren't counted as open, and alone they aren't a problem.
+func TestReplayingDeadLettersAreNoProblem(t *testing.T) {
+	t.Parallel()
+	since := time.Now().Add(-time.Hour)
+	stats := &oversight.Stats{DeadLetters: []oversight.DeadLetterCount{
+		{State: event.DeadLetterReplaying, Count: 9, Oldest: since.Add(-time.Hour)}, {State: event.DeadLetterOpen, Count: 2, Oldest: since},
+		{State: event.DeadLetterExhausted, Count: 1, Oldest: since},
+	}}
+	c := New(Options{API: &api.API{Stats: counting{stats: *stats}}})
+	page := c.now(t.Context(), time.Hour)
+	require.EqualValues(t, 3, page.DeadLetters)
+	require.Len(t, page.Problems, 1)
+	require.Equal(t, "3 open dead letters", page.Problems[0].Title)
+	require.Equal(t, "2 causes, listed below", page.Problems[0].Detail)
+	require.Equal(t, since, page.Since())
+	c = New(Options{API: &api.API{Stats: counting{stats: oversight.Stats{DeadLetters: stats.DeadLetters[:1]}}}})
+	require.Empty(t, c.now(t.Context(), time.Hour).Problems)
+}
+
+// counting has fixed counts.
+type counting struct {
+	api.Statistics
+
+	stats oversight.Stats
+}
+
+func (c counting) Stats(context.Context, time.Duration) (oversight.Stats, error) { return c.stats, nil }

@@ -150,7 +150,7 @@ func cancelQuestion(found deliveryapi.Canceled, filter url.Values) frame.Confirm
 		Fields: []frame.Fact{{"count", strconv.FormatInt(found.Waiting, 10)}},
 	}
 	if found.AtLeast {
-		q.Question = "Only the oldest can be canceled at once. " + q.Question
+		q.Question = "One request cancels only the oldest; repeat it for the rest. " + q.Question
 	}
 	for _, one := range cancelFacts {
 		if value := filter.Get(one.Name()); value != "" {

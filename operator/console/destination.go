@@ -12,6 +12,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/internal/word"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
@@ -40,16 +41,16 @@ const deliveriesOnPage = 20
 func (p destinationPage) Limits() []frame.Fact {
 	rate := "no limit"
 	if r := p.Rate; r != nil {
-		rate = frame.Number(r.Requests) + " in " + r.Per.String()
+		rate = frame.Number(r.Requests) + " in " + word.Duration(time.Duration(r.Per))
 	}
 	policy, standard := p.Policy(), delivery.DefaultBreaker()
 	failures, pause := cmp.Or(p.Breaker.Failures, standard.Failures), cmp.Or(p.Breaker.Open, standard.Open)
 	return []frame.Fact{
 		{"Rate", rate},
 		{"Max in flight", frame.Number(cmp.Or(p.InFlight, delivery.DefaultInFlight))},
-		{"Timeout of one attempt", cmp.Or(p.Timeout, delivery.DefaultTimeout).String()},
-		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + policy.Pause(1).String()},
-		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + pause.String()},
+		{"Timeout of one attempt", word.Duration(time.Duration(cmp.Or(p.Timeout, delivery.DefaultTimeout)))},
+		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + word.Duration(time.Duration(policy.Pause(1)))},
+		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + word.Duration(time.Duration(pause))},
 		{"Kept for", frame.ShortDuration(time.Duration(cmp.Or(p.Keep, delivery.DefaultKeep)))},
 		{"Disabled after", frame.ShortDuration(time.Duration(cmp.Or(p.DisableAfter, delivery.DefaultDisableAfter))) + " of trouble"},
 	}
@@ -96,36 +97,39 @@ func (c *Console) showDestination(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if page.Attempts, page.Duration = c.attemptCharts(ctx.UserContext(), page.ID, since); page.Attempts != nil {
+	c.addCharts(ctx.UserContext(), &page, since)
+	if page.Attempts != nil {
 		page.Attempts.Ranges = windowsOf(window, destinationPath(page.Name))
 	}
 	return c.Show(ctx, "destination", frame.Page{Title: page.Name, Section: destinations, Data: page})
 }
 
-// attemptCharts draws the attempts at a destination and their duration. They are nil if they aren't counted or can't be read.
-func (c *Console) attemptCharts(ctx context.Context, destinationID int64, since time.Time) (attempts, duration *plot.Bars) {
+// addCharts draws the attempts at a destination and their duration, and counts the attempts, unless they aren't counted.
+func (c *Console) addCharts(ctx context.Context, page *destinationPage, since time.Time) {
 	span, ok := oversight.SpanOf(since, time.Time{}, time.Now())
 	if c.API.Stats == nil || !ok {
-		return nil, nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
 	defer cancel()
-	buckets, err := c.API.Stats.DeliveryHistory(ctx, destinationID, span)
-	if err != nil {
-		return nil, nil
-	}
+	buckets, err := c.API.Stats.DeliveryHistory(ctx, page.ID, span)
 	chart := plot.Bars{Since: span.Since, Until: span.Until, Step: time.Duration(span.Step)}
 	counted, mean := chart, chart
 	counted.Title, counted.Empty = "Attempts by result", "No attempts were counted in this time."
 	counted.Parts = []plot.Part{{Name: "succeeded", Class: "delivered"}, {Name: "failed", Class: "failed"}}
+	c.chartFailures.note(c.Log, &counted, "attempts", err)
 	mean.Title, mean.Parts = "Mean duration of an attempt", []plot.Part{{Name: "ms, mean duration", Class: "mean"}}
 	counted.Also, mean.IsInTable = mean.Parts[0].Name, true
+	var all oversight.DeliveryBucket
 	for _, b := range buckets {
 		took := max(b.Mean(), 1)
 		counted.Bars = append(counted.Bars, plot.Bar{At: b.At, Counts: []int64{b.Succeeded, b.Failed}, Also: frame.Number(took)})
 		mean.Bars = append(mean.Bars, plot.Bar{At: b.At, Counts: []int64{took}})
+		all.Succeeded, all.Failed = all.Succeeded+b.Succeeded, all.Failed+b.Failed
 	}
-	return &counted, &mean
+	if page.Attempts, page.Duration = &counted, &mean; err == nil {
+		page.Counted = &all
+	}
 }
 
 func (c *Console) destination(ctx *fiber.Ctx) (page destinationPage, err error) {

@@ -12,6 +12,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/admin"
 	"holdfast/event"
+	"holdfast/internal/word"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
@@ -36,7 +37,7 @@ var stateVerbs = map[string]stateVerb{
 	},
 	"resume": {
 		to: delivery.DestinationReady, title: "Resume", button: "Resume it", done: "Resumed: pending deliveries are sent now.",
-		question: "Pending deliveries are sent at once, oldest first, at the destination's rate. If that is too much for it, " +
+		question: "Sends pending deliveries immediately, oldest first, at the destination's rate. If that is too much for it, " +
 			"set a rate before.",
 	},
 }
@@ -100,7 +101,7 @@ func (c *Console) setRate(ctx *fiber.Ctx) error {
 	if rate == nil {
 		return c.Done(ctx, destinationPath(name), "Rate limit removed.")
 	}
-	bound := frame.Number(rate.Requests) + " in " + rate.Per.String()
+	bound := frame.Number(rate.Requests) + " in " + word.Duration(time.Duration(rate.Per))
 	return c.Done(ctx, destinationPath(name), "Limited to "+bound+" until you remove the limit.")
 }
 

@@ -3,11 +3,13 @@ package console
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/internal/word"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
@@ -98,7 +100,7 @@ func limitFields(d delivery.Destination) fieldGroup {
 func retryFields(d delivery.Destination) fieldGroup {
 	var pauses []string
 	for _, p := range d.Retry.Schedule {
-		pauses = append(pauses, shortText(p))
+		pauses = append(pauses, word.Duration(time.Duration(p)))
 	}
 	return fieldGroup{Title: "Retries and breaker", Fields: []*field{
 		{

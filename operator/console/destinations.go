@@ -1,14 +1,18 @@
 package console
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
+	"holdfast/event/oversight"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 )
 
@@ -46,6 +50,9 @@ func (c *Console) destinationRoutes() []route {
 type destinationRow struct {
 	deliveryapi.DestinationView
 
+	// Counted are the attempts of the time that the page names; nil if they aren't counted or can't be read.
+	Counted *oversight.DeliveryBucket
+	// Recent are the last finished deliveries.
 	Recent delivery.Recent
 }
 
@@ -126,6 +133,7 @@ func (c *Console) listDestinations(ctx *fiber.Ctx) error {
 	if err := c.addRecent(ctx, data.Rows); err != nil {
 		return err
 	}
+	c.addCounted(ctx.UserContext(), data.Rows)
 	return c.Show(ctx, "destinations", frame.Page{Title: destinations, Section: destinations, Data: data})
 }
 
@@ -158,4 +166,26 @@ func (c *Console) addRecent(ctx *fiber.Ctx, rows []destinationRow) error {
 		rows[i].Recent = recent[rows[i].ID]
 	}
 	return err
+}
+
+// addCounted adds the attempts of the last 24 hours, as the chart of each destination shows them. Without them the list is shown as
+// well.
+func (c *Console) addCounted(ctx context.Context, rows []destinationRow) {
+	span, _ := oversight.SpanOf(time.Time{}, time.Time{}, time.Now())
+	if c.API.Stats == nil || len(rows) == 0 {
+		return
+	}
+	ids := make([]int64, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
+	defer cancel()
+	counted, err := c.API.Stats.DeliveryTotals(ctx, ids, span)
+	c.chartFailures.note(c.Log, &plot.Bars{}, "attempts", err)
+	for i := range rows {
+		if one := counted[rows[i].ID]; err == nil {
+			rows[i].Counted = &one
+		}
+	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 
 	"holdfast/event"
 	"holdfast/event/oversight"
@@ -32,9 +34,11 @@ type eventPage struct {
 	// Waiting is the dead letter that can be replayed, or nil.
 	Waiting *api.DeadLetterView
 	Links   links
-	// CanEdit reports whether the body is text, so a form can hold it.
+	// CanEdit reports whether the caller sees the whole body.
 	CanEdit  bool
 	Commands []string
+	// Follow is the path, without the prefix, of the followed part of the page as of a later version.
+	Follow string
 }
 
 type bodyView struct {
@@ -48,13 +52,61 @@ type bodyView struct {
 }
 
 func (c *Console) showEvent(ctx *fiber.Ctx) error {
-	detail, err := c.API.Event(ctx)
+	page, err := c.eventPage(ctx)
 	if err != nil {
 		return err
 	}
-	page := eventPage{
+	return c.Show(ctx, "event", page.inFrame())
+}
+
+// followEvent responds with the followed part of an event's page, or with 204 if the caller has seen its version.
+func (c *Console) followEvent(ctx *fiber.Ctx) error {
+	id, err := httpapi.PathText(ctx, "id")
+	if err != nil {
+		return err
+	}
+	if seen := ctx.Query("seen"); seen != "" {
+		version, err := c.eventVersion(ctx, id)
+		if err != nil || version == seen {
+			return errors.Join(err, ctx.SendStatus(fiber.StatusNoContent))
+		}
+	}
+	page, err := c.eventPage(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Part(ctx, "event", "event-followed", eventPath(id), page.inFrame())
+}
+
+// sameFor is how long a page that shows how long ago something was, and what Temporal says, counts as the same.
+const sameFor = 15 * time.Second
+
+// eventVersion returns the version of an event's page; "" for an event that isn't named by its ID.
+func (c *Console) eventVersion(ctx *fiber.Ctx, id string) (string, error) {
+	if uuid.Validate(id) != nil {
+		return "", nil
+	}
+	version, err := c.API.Events.EventVersion(ctx.UserContext(), id)
+	return fmt.Sprintf("%s-%d", version, time.Now().Unix()/int64(sameFor.Seconds())), err
+}
+
+func (c *Console) eventPage(ctx *fiber.Ctx) (page eventPage, err error) {
+	id, err := httpapi.PathText(ctx, "id")
+	if err != nil {
+		return page, err
+	}
+	version, err := c.eventVersion(ctx, id) // before the rest, so that no change is missed
+	if err != nil {
+		return page, err
+	}
+	detail, err := c.API.Event(ctx)
+	if err != nil {
+		return page, err
+	}
+	page = eventPage{
 		EventDetail: detail, BodyView: viewBody(detail.Body, ctx.Query("body"), false),
-		Links: c.linksOf(detail), CanEdit: canEdit(detail.Body.Raw),
+		Links: c.linksOf(detail), CanEdit: !detail.Body.Redacted,
+		Follow: eventPath(id) + "/live?" + frame.Query("seen", version),
 	}
 	for i, d := range detail.DeadLetters {
 		if page.Waiting == nil && canRunAgain(d) {
@@ -64,18 +116,20 @@ func (c *Console) showEvent(ctx *fiber.Ctx) error {
 	if c.API.Outbound != nil {
 		attempts, err := c.API.Outbound.Attempts(ctx, detail.ID)
 		if err != nil {
-			return err
+			return page, err
 		}
 		page.Attempted = attempts.Items
 	}
 	page.Commands = commandsOf(page, ctx.BaseURL()+c.Prefix)
 	if page.Conflicts, err = c.conflictsOf(ctx, detail); err != nil {
-		return err
+		return page, err
 	}
-	if page.Audit, err = c.auditOf(ctx, detail); err != nil {
-		return err
-	}
-	return c.Show(ctx, "event", frame.Page{Title: titleOfEvent(detail), Section: "Events", Data: page})
+	page.Audit, err = c.auditOf(ctx, detail)
+	return page, err
+}
+
+func (p eventPage) inFrame() frame.Page {
+	return frame.Page{Title: titleOfEvent(p.EventDetail), Section: "Events", Data: p}
 }
 
 func titleOfEvent(d api.EventDetail) string {
@@ -218,9 +272,9 @@ func (p eventPage) IsOpen() bool {
 	return false
 }
 
-// After returns how long after the event's receipt something happened.
+// After returns how long after the event's receipt something happened; "" for the receipt itself.
 func (p eventPage) After(at time.Time) string {
-	if at.Before(p.ReceivedAt) {
+	if at.Sub(p.ReceivedAt) < time.Millisecond {
 		return ""
 	}
 	return "+" + frame.ShortDuration(at.Sub(p.ReceivedAt))

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -31,6 +33,7 @@ func (c *Console) eventRoutes() []route {
 		{"GET", "/console/events/tail", c.tailEvents},
 		{"GET", "/console/find", c.findEvent},
 		{"GET", "/console/events/:id", c.showEvent},
+		{"GET", "/console/events/:id/live", c.followEvent},
 		{"GET", "/console/events/:id/raw", c.API.DownloadBody},
 		{"POST", "/console/events/:id/replay", c.replayEvent},
 		{"GET", "/console/events/:id/edit", c.showEdit},
@@ -148,7 +151,7 @@ func (c *Console) chartOfList(ctx context.Context, filter url.Values, wanted eve
 	return chart
 }
 
-// eventChart draws the results of a provider's events, or of all. It is nil if they aren't counted or can't be read.
+// eventChart draws the results of a provider's events, or of all. It is nil if they aren't counted.
 func (c *Console) eventChart(ctx context.Context, provider string, since, until time.Time) *plot.Bars {
 	span, ok := oversight.SpanOf(since, until, time.Now())
 	if c.API.Stats == nil || !ok {
@@ -157,21 +160,55 @@ func (c *Console) eventChart(ctx context.Context, provider string, since, until 
 	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
 	defer cancel()
 	buckets, err := c.API.Stats.EventHistory(ctx, provider, span)
-	if err != nil {
-		return nil
-	}
 	step := time.Duration(span.Step)
 	chart := &plot.Bars{
 		Title: "Events by the time of their acceptance and by result", Empty: "No events were counted in this time.",
 		Parts: results, Since: span.Since, Until: span.Until, Step: step,
 	}
+	c.chartFailures.note(c.Log, chart, "events", err)
 	for _, b := range buckets {
+		if b.Dead > 0 {
+			chart.Note = "Events that couldn't be parsed count as dead, but lists of events don't have them:"
+			chart.NoteLink, chart.NotePath = "dead letters since then", deadLettersSince(provider, span.Since)
+		}
 		chart.Bars = append(chart.Bars, plot.Bar{
 			At: b.At, Counts: []int64{b.Processed, b.Ignored, b.Dead},
 			Path: eventsPath(provider, b.At.Format(minuteOfURL), b.At.Add(step).Format(minuteOfURL)),
 		})
 	}
 	return chart
+}
+
+// deadLettersSince returns the path of the list of a provider's dead letters that have failed since a time.
+func deadLettersSince(provider string, since time.Time) string {
+	filter := url.Values{"since": {since.Format(minuteOfURL)}}
+	if provider != "" {
+		filter.Set("provider", provider)
+	}
+	return deadLetterListPath + "?" + filter.Encode()
+}
+
+// chartFailures remembers why charts couldn't be read, so that each cause is logged once until they can be read again.
+type chartFailures struct {
+	mu     sync.Mutex
+	causes map[string]error
+}
+
+// note says in a chart that it couldn't be read, and logs a new cause. what is counted there.
+func (f *chartFailures) note(log *slog.Logger, chart *plot.Bars, what string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.causes == nil {
+		f.causes = map[string]error{}
+	}
+	before := f.causes[what]
+	if f.causes[what] = err; err == nil {
+		return
+	}
+	chart.Empty = "This chart can't be shown now: the database didn't give its numbers. Load the page again."
+	if before == nil || event.CodeOf(before) != event.CodeOf(err) {
+		log.Error("operator.chart_failed", "chart", what, "error", err)
+	}
 }
 
 // minuteOfURL is the format of a minute in UTC in a URL.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -265,19 +266,7 @@ func textOfDuration(d event.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return shortText(d)
-}
-
-// shortText drops trailing zero units of a duration: 72h, not 72h0m0s.
-func shortText(d event.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
+	return word.Duration(time.Duration(d))
 }
 
 // suggestions are the existing providers and types, which filters suggest: {{template "suggestions" .Suggestions}}.

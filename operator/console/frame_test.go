@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -75,7 +76,7 @@ func startShowing(t *testing.T, shown console.Options, prefix string, withTokens
 func (s site) serve(t *testing.T) site {
 	t.Helper()
 	o := s.shown
-	o.Prefix, o.Version, o.Log = s.prefix, "test", slog.New(slog.DiscardHandler)
+	o.Prefix, o.Version, o.Log = s.prefix, "test", cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.API == nil {
 		o.API = &api.API{}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
+	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/word"
 	"holdfast/operator/access"
@@ -77,12 +78,13 @@ func (c *Console) nowRoutes() []route {
 type nowPage struct {
 	At time.Time
 	// CheckedAt is when the findings were made.
-	CheckedAt   time.Time
-	Bad, Good   []finding
-	Problems    []problem
-	Window      time.Duration
-	Plots       []plot.Plot
-	Stats       *oversight.Stats // nil if unavailable
+	CheckedAt time.Time
+	Bad, Good []finding
+	Problems  []problem
+	Window    time.Duration
+	Plots     []plot.Plot
+	Stats     *oversight.Stats // nil if unavailable
+	// DeadLetters counts those that need an operator, as the navigation does.
 	DeadLetters int64
 	Failing     []failing
 	Tail        string
@@ -172,7 +174,7 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 		return page
 	}
 	page.Stats = &stats
-	for _, d := range stats.DeadLetters {
+	for _, d := range waiting(stats.DeadLetters) {
 		page.DeadLetters += d.Count
 	}
 	page.Failing = c.failing(ctx, stats.FailingDestinations)
@@ -204,19 +206,24 @@ func (c *Console) addProblems(page *nowPage) {
 	})
 }
 
+// waiting leaves out dead letters that are being replayed: they need no one.
+func waiting(all []oversight.DeadLetterCount) []oversight.DeadLetterCount {
+	return slices.DeleteFunc(slices.Clone(all), func(d oversight.DeadLetterCount) bool { return d.State == event.DeadLetterReplaying })
+}
+
 func addDeadLetters(p *nowPage, path string) {
 	if p.DeadLetters == 0 {
 		return
 	}
-	oldest, causes := p.At, len(p.Stats.DeadLetters)
-	for _, d := range p.Stats.DeadLetters {
+	oldest, causes := p.At, waiting(p.Stats.DeadLetters)
+	for _, d := range causes {
 		if d.Oldest.Before(oldest) {
 			oldest = d.Oldest
 		}
 	}
 	p.Problems = append(p.Problems, problem{
 		Title:  word.Count(p.DeadLetters, "open dead letter", "open dead letters"),
-		Detail: word.Count(causes, "cause", "causes") + ", listed below", Since: oldest,
+		Detail: word.Count(len(causes), "cause", "causes") + ", listed below", Since: oldest,
 		Next: "fix a cause, then replay its dead letters, or discard them", Page: path, IsFailure: true,
 	})
 }

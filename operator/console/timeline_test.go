@@ -38,7 +38,7 @@ func TestAnEventIsATimeline(t *testing.T) {
 		said = append(said, page.After(m.At)+" "+m.What+": "+m.Detail)
 	}
 	require.Equal(t, []string{
-		"+0ms Received: from stripe", "+2s Dead letter 7: no JSON", "+8s Stored: ", "+9s Processed: ", "+9s Dead letter 7 resolved: ",
+		" Received: from stripe", "+2s Dead letter 7: no JSON", "+8s Stored: ", "+9s Processed: ", "+9s Dead letter 7 resolved: ",
 		"+10s Attempt for crm failed: 500: it answered 500", "+30s Next attempt for crm: retrying, blocked: its breaker is open",
 	}, said)
 	page.Deliveries[0].DoneAt = p(31)

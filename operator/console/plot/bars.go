@@ -42,6 +42,8 @@ type Bars struct {
 	Bars []Bar
 	// Ranges are other time ranges to choose from.
 	Ranges []Range
+	// Note says what the chart counts and its lists lack, and NoteLink names the page with these, at NotePath; "" for nothing.
+	Note, NoteLink, NotePath string
 }
 
 // Range is a choice of a time range.
