@@ -34,3 +34,26 @@ event_id IN (SELECT event_id FROM deliveries WHERE subscription_id = 2 AND statu
 	require.Equal(t, 900, recent[mixed].P95)
 	require.False(t, recent[mixed].LastAt.IsZero())
 }
+
+// The finished deliveries of a destination are listed, however many newer ones are pending.
+func TestFinishedDeliveriesAreListedBesidePendingOnes(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	id := db.destination(1, delivery.Destination{})
+	db.queue(id, 3)
+	db.deliver("delivered")
+	db.queue(id, 30)
+	db.exec(`UPDATE delivery_queue SET event_id = ('ffffffff' || right(event_id::text, 28))::uuid`)
+	list := func(q delivery.Query) (statuses []delivery.Status) {
+		q.DestinationID, q.Limit = id, 20
+		all, err := db.Outbox.Deliveries(t.Context(), q)
+		require.NoError(t, err)
+		for _, d := range all {
+			statuses = append(statuses, d.Status)
+		}
+		return statuses
+	}
+	require.Equal(t, []delivery.Status{delivery.Delivered, delivery.Delivered, delivery.Delivered}, list(delivery.Query{Ended: true}))
+	require.Len(t, list(delivery.Query{Open: true}), 20)
+	require.NotContains(t, list(delivery.Query{}), delivery.Delivered, "the newest 20 of all are pending")
+}
