@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -65,11 +64,12 @@ func (c *Console) followEvent(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if seen := ctx.Query("seen"); seen != "" {
-		version, err := c.eventVersion(ctx, id)
-		if err != nil || version == seen {
-			return errors.Join(err, ctx.SendStatus(fiber.StatusNoContent))
-		}
+	version, err := c.eventVersion(ctx, id)
+	if err != nil {
+		return err
+	}
+	if version != "" && version == ctx.Query("seen") {
+		return ctx.SendStatus(fiber.StatusNoContent)
 	}
 	page, err := c.eventPage(ctx)
 	if err != nil {
