@@ -2,11 +2,13 @@ package providers
 
 import (
 	"bytes"
+	"path/filepath"
 	"reflect"
 	"sync/atomic"
 	"time"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/definition"
 	"holdfast/providers/receiving"
 	"holdfast/providers/recovery"
 )
@@ -105,6 +107,17 @@ func (l *Live) load() (*Catalogue, error) {
 	}
 	return next.WithSecrets(l.secrets).WithCertificates(l.certificates).WithRate(l.rate), nil
 }
+
+// Path returns the path of the file of a definition that isn't built in; "" for others.
+func (l *Live) Path(p *Provider) string {
+	if p.Origin() == definition.OriginBuiltIn {
+		return ""
+	}
+	return filepath.Join(l.dir, p.File())
+}
+
+// Dir returns the folder of definitions that aren't built in; "" for none.
+func (l *Live) Dir() string { return l.dir }
 
 // SetCertificates sets how certificates are fetched, for this catalogue and all later ones. Call it once, before the first
 // request.

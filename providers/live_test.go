@@ -26,6 +26,10 @@ func TestReload(t *testing.T) {
 	live, err := LoadLive(dir, secretsOf(secretOfTests), nil, nil)
 	require.NoError(t, err)
 	before, _ := live.Lookup("acme")
+	require.Equal(t, filepath.Join(dir, "acme.yaml"), live.Path(before))
+	stripe, _ := live.Lookup("stripe")
+	require.Empty(t, live.Path(stripe), "which is built in")
+	require.Equal(t, dir, live.Dir())
 
 	write("acme.yaml", strings.Replace(minimal, "type:", "body_limit: 1000\ntype:", 1))
 	write("beta.yaml", strings.Replace(minimal, "name: acme", "name: beta\npriority: urgent", 1))

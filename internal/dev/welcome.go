@@ -19,15 +19,18 @@ Holdfast is running. Ctrl-C ends everything; {{.Dir}} keeps the data.
   console       {{.Console}}
 {{- with .TemporalWeb}}
   Temporal Web  {{.}}{{end}}
-  endpoint      {{.Endpoint}}
+  endpoint      {{.Endpoint}}, a sample that accepts deliveries
   Stripe        {{.Stripe}}, its secret in STRIPE_WEBHOOK_SECRET
 {{- with .Database}}
   database      {{.}}{{end}}
 {{- with .Definitions}}
-  definitions   {{.}} ("kill -HUP {{$.PID}}" reads them again){{end}}
+  definitions   {{.}}, read again when a file changes
+{{- else}}
+  definitions   the built-in ones; HOLDFAST_PROVIDERS_DIR names a folder with yours{{end}}
 
 In a second terminal, send a signed event. The console shows the event{{if .TemporalWeb}}, Temporal Web its
-run{{end}}, and the sample endpoint the delivery. "provider connect NAME" shows how to connect a provider:
+run{{end}}, and the sample endpoint the delivery. The console also shows how to connect a
+provider. It and the documentation write "holdfast" for {{.Program}}.
 
   {{.Program}} send stripe
 
@@ -49,12 +52,10 @@ Events that can't be parsed become dead letters. Fix the cause, then replay them
 func (s *devStack) welcome(out io.Writer, cfg config.Config, demo Demo, console, endpoint string) {
 	shown := struct {
 		Dir, Program, Console, TemporalWeb, Endpoint, Stripe, Database, Definitions, Hint string
-
-		PID int
 	}{
 		Dir: cfg.Dev.Dir, Program: cmp.Or(demo.Program, os.Args[0]), Hint: demo.Hint, Console: console, Endpoint: endpoint,
 		Stripe:      cfg.Ingress.PublicURL + "/webhooks/stripe",
-		Definitions: cfg.Providers.Dir, PID: os.Getpid(),
+		Definitions: cfg.Providers.Dir,
 	}
 	if s.temporal != nil {
 		shown.TemporalWeb = s.temporal.UIURL()

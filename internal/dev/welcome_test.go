@@ -22,4 +22,9 @@ func TestTheScreenIsWrittenAtOnce(t *testing.T) {
 	(&devStack{}).welcome(&screen, config.Config{}, Demo{Program: "./holdfast"}, "console", "endpoint")
 	require.Len(t, screen, 1)
 	require.Contains(t, screen[0], "\n  ./holdfast send stripe\n")
+	require.Contains(t, screen[0], "HOLDFAST_PROVIDERS_DIR names a folder with yours")
+	cfg := config.Config{}
+	cfg.Providers.Dir = "/etc/definitions"
+	(&devStack{}).welcome(&screen, cfg, Demo{}, "console", "endpoint")
+	require.Contains(t, screen[1], "/etc/definitions, read again when a file changes\n")
 }

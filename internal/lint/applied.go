@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast/providers"
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 )
@@ -55,6 +56,12 @@ func (l *linter) checkAppliedIn(field string, rules []definition.Entity) {
 			l.advise(at, RuleUnapplied, "applies to no sample: add one of an event that it is for")
 		}
 	}
+}
+
+// Unapplied returns the rules for entities that change nothing in the sample that they are for, because a path is wrong. A start
+// and a reload accept them: null is no error. If a sample fails, nothing is known of the rules.
+func Unapplied(p *providers.Provider) []Finding {
+	return slices.DeleteFunc(findingsOf(trialOf(p)), func(f Finding) bool { return f.Rule != RuleUnapplied || f.Advice })
 }
 
 // isUnreached reports whether it is already known that no event reaches a rule.

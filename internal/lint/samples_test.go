@@ -56,3 +56,27 @@ samples:
 	require.NoError(t, restarted.Reload(Regression))
 	require.Empty(t, FailingSamples(restarted.Catalogue()))
 }
+
+// A rule whose path gives null in the sample that it is for is found after a reload, which accepts it; advice isn't.
+func TestUnappliedRulesAreFound(t *testing.T) {
+	t.Parallel()
+	const good = minimal + `
+entities:
+  - {kind: order, id: .body.order, op: patch}
+  - {kind: refund, types: [order.refunded], id: .body.refund, op: patch}
+samples:
+  order.paid: {body: '{id: .id, type: "order.paid", order: "o1"}'}
+`
+	found := func(text string) (texts []string) {
+		c, err := providers.Load(writeDefinitions(t, map[string]string{"acme.yaml": text}))
+		require.NoError(t, err)
+		p, _ := c.Lookup("acme")
+		for _, f := range Unapplied(p) {
+			texts = append(texts, f.String())
+		}
+		return texts
+	}
+	require.Empty(t, found(good), "no sample is for the second rule")
+	require.Equal(t, []string{`acme.yaml: entities[0]: applies to no sample: in "order.paid", .body.ordr gave null [unapplied]`},
+		found(strings.Replace(good, ".body.order,", ".body.ordr,", 1)))
+}

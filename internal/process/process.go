@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -66,6 +67,9 @@ type process struct {
 	// closeSenders closes the connections of the dispatcher.
 	closeSenders func()
 	watched      map[int64]time.Time // when a failing destination last got its workflow
+
+	// reloading is held while definitions are reloaded.
+	reloading sync.Mutex
 
 	stops  []stop
 	failed chan error

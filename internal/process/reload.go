@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,6 +32,9 @@ func (p *process) loadDefinitions() (err error) {
 	}
 	for _, f := range lint.FailingSamples(p.catalogue.Catalogue()) {
 		slog.Error("providers.sample_fails", "error", f.String())
+	}
+	for _, name := range p.catalogue.Catalogue().OwnNames() {
+		p.warnOfRules(name)
 	}
 	p.unreadableSecrets() // only what was read once is kept
 	return p.telemetry.ObserveSecrets(p.unreadableSecrets)
@@ -96,6 +100,8 @@ func (p *process) reloadOnHangup() {
 }
 
 func (p *process) reload() {
+	p.reloading.Lock()
+	defer p.reloading.Unlock()
 	if err := p.catalogue.Reload(lint.Regression); err != nil {
 		slog.Error("providers.rejected", "error", err.Error())
 		p.say("definitions refused, those before stay in use: " + err.Error())
@@ -105,11 +111,70 @@ func (p *process) reload() {
 	p.say(reloadText(loaded))
 	slog.Info("providers.reloaded", "providers", len(p.catalogue.Catalogue().Names()),
 		"added", loaded.Added, "changed", loaded.Changed, "removed", loaded.Removed)
+	for _, name := range slices.Concat(loaded.Added, loaded.Changed) {
+		p.warnOfRules(name)
+	}
 	p.unreadableSecrets()
 	p.warnOfSecrets()
 	if p.roles.has(RoleWorker) {
 		p.switchRecoveryOn(context.Background())
 	}
+}
+
+// warnOfRules reports the rules of a definition that find no entity in the sample that they are for.
+func (p *process) warnOfRules(name string) {
+	definition, ok := p.catalogue.Lookup(name)
+	if !ok {
+		return
+	}
+	for _, f := range lint.Unapplied(definition) {
+		if p.dev.Say != nil {
+			p.say("warning: " + f.String())
+		} else {
+			slog.Warn("providers.rule_unapplied", "error", f.String())
+		}
+	}
+}
+
+// lookEvery is how often files of definitions are looked at in development.
+const lookEvery = 500 * time.Millisecond
+
+// reloadOnChange reloads the definitions whenever a file of them has changed and then stays the same for lookEvery: an editor may
+// write it in two steps.
+func (p *process) reloadOnChange() {
+	dir, done := p.cfg.Providers.Dir, make(chan struct{})
+	if dir == "" {
+		return
+	}
+	p.onStop("watch of definitions", func(context.Context) error { close(done); return nil })
+	loaded := definitionFiles(dir)
+	go func() {
+		for seen := loaded; ; {
+			select {
+			case <-done:
+				return
+			case <-time.After(lookEvery):
+			}
+			now := definitionFiles(dir)
+			if now == seen && now != loaded {
+				loaded = now
+				p.reload()
+			}
+			seen = now
+		}
+	}()
+}
+
+// definitionFiles describes the files of a folder, so that a change of one is noticed.
+func definitionFiles(dir string) string {
+	var all strings.Builder
+	entries, _ := os.ReadDir(dir) // while it can't be read, it is as if it was empty
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && filepath.Ext(entry.Name()) == ".yaml" {
+			fmt.Fprintln(&all, entry.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return all.String()
 }
 
 func (p *process) say(line string) {

@@ -1,10 +1,15 @@
 package process
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/internal/config"
 	"holdfast/providers"
 )
 
@@ -12,4 +17,43 @@ func TestAReloadIsSummarizedInOneLine(t *testing.T) {
 	require.Equal(t, "definitions reloaded: nothing has changed", reloadText(providers.Loading{}))
 	require.Equal(t, "definitions reloaded: added acme, bolt; removed wind",
 		reloadText(providers.Loading{Added: []string{"acme", "bolt"}, Removed: []string{"wind"}}))
+}
+
+// In development, a changed file is reloaded without a signal: a wrong path in a rule for entities is accepted with a warning, since
+// null is no error, and an invalid file isn't accepted.
+func TestDefinitionsFollowTheirFilesInDevelopment(t *testing.T) {
+	t.Parallel()
+	const good = "name: acme\nsecrets: ACME_SECRET\nauth: [{token: {in: header, name: x-token}}]\ntype: .body.type\n" +
+		"key: {parts: [.body.id]}\nentities: [{kind: order, id: .body.order, op: patch}]\n" +
+		"samples: {order.paid: {body: '{id: .id, type: \"order.paid\", order: \"o1\"}'}}\n"
+	file := filepath.Join(t.TempDir(), "acme.yaml")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write(good)
+	said := make(chan string, 8)
+	cfg, err := config.LoadFrom([]string{"HOLDFAST_PROVIDERS_DIR=" + filepath.Dir(file)})
+	require.NoError(t, err)
+	p := &process{cfg: cfg, dev: Development{Say: func(line string) { said <- line }}}
+	p.secrets = config.NewKeptSecrets(p.cfg, secretsFor, providers.UnreadableSecret)
+	p.catalogue, err = providers.LoadLive(p.cfg.Providers.Dir, p.secrets.Secrets, nil, nil)
+	require.NoError(t, err)
+	p.reloadOnChange()
+	defer func() { require.NoError(t, p.stop()) }()
+	next := func() string {
+		select {
+		case line := <-said:
+			return line
+		case <-time.After(time.Minute):
+			require.FailNow(t, "nothing was reloaded")
+			return ""
+		}
+	}
+
+	write(strings.Replace(good, ".body.order,", ".body.ordr,", 1))
+	require.Equal(t, "definitions reloaded: changed acme", next())
+	require.Equal(t, `warning: acme.yaml: entities[0]: applies to no sample: in "order.paid", .body.ordr gave null [unapplied]`, next())
+	write(good + "priority: urgent\n")
+	require.Contains(t, next(), `definitions refused, those before stay in use: acme.yaml:8:1: priority: "urgent" is unknown`)
+	write(good)
+	require.Equal(t, "definitions reloaded: changed acme", next())
+	require.Empty(t, said)
 }

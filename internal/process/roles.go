@@ -33,7 +33,7 @@ type Development struct {
 	Tickets *access.LoginLinks
 	// APIs is the transport to the APIs of providers; nil for the one that refuses internal addresses.
 	APIs http.RoundTripper
-	// Say prints a line about a reload of the definitions; nil prints none.
+	// Say prints a line about a reload of the definitions, which then also follows each change of their files; nil does neither.
 	Say func(string)
 }
 
@@ -45,7 +45,9 @@ func Run(ctx context.Context, cfg config.Config, name string, roles Roles, dev D
 	if err != nil {
 		return err
 	}
-	p.dev = dev
+	if p.dev = dev; dev.Say != nil {
+		p.reloadOnChange()
+	}
 	err = p.start(ctx, name, roles)
 	switch {
 	case err == nil:
