@@ -47,6 +47,7 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 		strings.TrimPrefix(r.path(), "/console") + "/pause", strings.TrimPrefix(r.path(), "/console") + "/check?subscription=" + r.name,
 		"/providers", "/providers/homemade", "/providers/homemade/try", "/operations", "/operations/rebuild",
 		"/operations/resend?subscription=" + r.name, "/audit", "/nothing-" + long,
+		"/connect", "/providers/homemade/connect", "/docs", "/docs/add-a-provider", "/docs/deliveries-reference",
 	}
 	var wrong []string
 	for _, width := range []int64{390, 1400} {
@@ -62,6 +63,22 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 		}
 	}
 	require.Empty(t, wrong, strings.Join(wrong, "\n"))
+}
+
+// On a phone, a link within the page leads to something that the top bar doesn't hide, and the navigation begins at the section.
+func TestTheTopBarHidesNothingOnAPhone(t *testing.T) {
+	t.Parallel()
+	letter := bury(t, uniqueID("phone"), 1)[0]
+	b := newBrowser(t).as(access.RoleOperator)
+	do(b, call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 1}))
+	b.open("/console/dead-letters/" + letter)
+	b.submit(`a[href$="#tried"]`)
+	hidden := `document.querySelector(".top").getBoundingClientRect().bottom - document.querySelector("#tried h2").getBoundingClientRect().top`
+	require.LessOrEqual(t, do(b, chromedp.Evaluate[float64](hidden)), 0.0)
+	b.open("/console/operations")
+	beside := `(() => { const box = document.querySelector(".top nav [aria-current]").getBoundingClientRect();
+		return Math.max(-box.left, box.right - innerWidth); })()`
+	require.LessOrEqual(t, do(b, chromedp.Evaluate[float64](beside)), 0.0)
 }
 
 // Times are in the reader's time zone, with UTC on hover, and "/" focuses the search.

@@ -164,6 +164,13 @@ if (navigator.clipboard) {
   if (zone) zone.textContent = `times are local (${Intl.DateTimeFormat().resolvedOptions().timeZone}), in UTC where you hover`;
 })();
 
+// On a phone the navigation scrolls: it begins at the current section.
+(() => {
+  const list = document.querySelector(".top nav ul");
+  const current = list?.querySelector("[aria-current]");
+  if (current) list.scrollLeft = current.offsetLeft - list.offsetLeft - (list.clientWidth - current.offsetWidth) / 2;
+})();
+
 // The navigation counts what a live page counts.
 (() => {
   const copy = () => {
