@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,19 +26,19 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 		return
 	}
 	d.examineDispatch(ctx, stats)
-	v, stopped := resultOK, stats.States[delivery.DestinationPaused]+stats.States[delivery.DestinationDisabled]
+	v := resultOK
 	switch {
 	case stats.States[delivery.DestinationDisabled] > 0:
 		v = resultFail
-	case len(stats.Failing) > 0 || stopped > 0:
+	case stats.States[delivery.DestinationPaused] > 0:
 		v = resultWarn
 	}
 	detail := fmt.Sprintf("%d ready, %d paused, %d disabled", stats.States[delivery.DestinationReady],
 		stats.States[delivery.DestinationPaused], stats.States[delivery.DestinationDisabled])
-	if len(stats.Failing) > 0 {
-		detail += "; failing: " + strings.Join(reasons(stats), ", ")
-	}
-	d.add("destinations", v, detail, "`holdfast destination show NAME` says why, `holdfast destination resume NAME` resumes it")
+	const advice = "`holdfast destination show NAME` says why, `holdfast destination resume NAME` resumes it"
+	d.add("destinations", v, detail, advice)
+	why := cmp.Or(strings.Join(reasons(stats), ", "), "none")
+	d.add("failing destinations", either(len(stats.Failing) == 0, resultWarn), why, advice)
 	d.examineSubscriptions(ctx)
 	d.examineFilters(ctx)
 	d.examineVariables(ctx)

@@ -26,8 +26,10 @@ func TestADestinationWithAnOpenBreakerIsNotReady(t *testing.T) {
 	caller := access.Caller{Role: access.RoleViewer}
 	now := nowPage{Stats: &oversight.Stats{}, Failing: []failing{{"crm", row.Condition}}}
 	disabled := finding{SeenFinding: oversight.SeenFinding{Finding: oversight.Finding{Check: "destinations", Detail: "1 disabled"}}}
-	now.Bad = []finding{disabled}
+	older := finding{SeenFinding: oversight.SeenFinding{Finding: oversight.Finding{Check: "failing destinations"}}}
+	now.Bad = []finding{disabled, older}
 	c.addProblems(&now)
+	require.Len(t, now.Problems, 2, "no destination fails twice")
 	require.Equal(t, "crm is failing", now.Problems[0].Title)
 	require.Equal(t, "1 disabled", now.Problems[1].Detail, "the doctor also knows of destinations that someone has stopped")
 	require.Equal(t, "/console/destinations/crm", now.Problems[0].Page)

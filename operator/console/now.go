@@ -35,6 +35,7 @@ var pagesOf = map[string]string{
 	"dead letters":  "/console/dead-letters",
 	"deliveries":    "/console/destinations?only=waiting",
 	"destinations":  "/console/destinations",
+	"failing":       "/console/destinations?only=failing",
 	"subscriptions": "/console/destinations",
 	"providers":     "/console/providers",
 	"recovery":      "/console/operations",
@@ -183,15 +184,15 @@ func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 }
 
 // addProblems lists what needs an operator, failures first. Dead letters are those of the page's own counts: the doctor's are
-// older, and one page must not have two figures for one thing. The doctor's finding about destinations also has those that
-// someone has stopped.
+// older, and one page must not have two figures for one thing. So are failing destinations.
 func (c *Console) addProblems(page *nowPage) {
 	if page.Stats != nil {
 		addDeadLetters(page, c.pageOf("dead letters"))
 		addFailing(page)
 	}
+	c.addRejected(page)
 	for _, f := range page.Bad {
-		if page.Stats == nil || f.Check != "dead letters" {
+		if page.Stats == nil || f.Check != "dead letters" && f.Check != "failing destinations" {
 			page.Problems = append(page.Problems, problem{f.Check, f.Detail, f.Since, f.Advice, f.Page, f.Result == "fail"})
 		}
 	}
@@ -209,6 +210,19 @@ func (c *Console) addProblems(page *nowPage) {
 // waiting leaves out dead letters that are being replayed: they need no one.
 func waiting(all []oversight.DeadLetterCount) []oversight.DeadLetterCount {
 	return slices.DeleteFunc(slices.Clone(all), func(d oversight.DeadLetterCount) bool { return d.State == event.DeadLetterReplaying })
+}
+
+// addRejected adds the last reload of the definitions if it was rejected. What was wrong may be secret, and is on the page.
+func (c *Console) addRejected(p *nowPage) {
+	if c.Definitions == nil {
+		return
+	}
+	if at := c.Definitions.Loading().RejectedAt; !at.IsZero() {
+		p.Problems = append(p.Problems, problem{
+			Title: "definitions", Detail: "the last reload was rejected, and the definitions before it stay in use", Since: at,
+			Next: "correct the definition, then reload", Page: c.pageOf("providers"), IsFailure: true,
+		})
+	}
 }
 
 func addDeadLetters(p *nowPage, path string) {
