@@ -148,26 +148,30 @@ func count(name string, n int64) frame.Fact { return frame.Fact{name, frame.Numb
 
 func ofReplay(r operation.Replay) operationView {
 	o := viewOf(operation.KindReplay, r)
-	o.About, o.Filter, o.BlockedBy = "dead letters, replayed", factsOf(r.Filter), r.BlockedBy
+	o.About, o.Filter, o.BlockedBy = "Replays dead letters.", factsOf(r.Filter), r.BlockedBy
 	o.Counts = []frame.Fact{
 		count("Total", r.Total), count("Processed", r.Done), count("Failed again", r.Failed), count("In flight", r.InFlight),
 		count("Skipped", r.Skipped), count("Pending", max(r.Total-r.Ended()-r.InFlight, 0)),
 	}
-	list := deadLetterListPath + "?" + filterValues(r.Filter).Encode()
+	of := r.Filter
+	if !o.IsOpen() {
+		of.State = "" // those that were processed aren't open any more
+	}
+	list := deadLetterListPath + "?" + filterValues(of).Encode()
 	o.Links = []routeLink{{"Dead letters of this filter", list, deadLetterListPath}}
 	return o
 }
 
 func ofRebuild(r operation.Rebuild) operationView {
 	o := viewOf(operation.KindRebuild, r)
-	o.About, o.Problems, o.KeyConflicts = "stored events, read again", r.Problems, r.KeyConflicts
+	o.About, o.Problems, o.KeyConflicts = "Corrects entities from stored events.", r.Problems, r.KeyConflicts
 	if r.DryRun {
-		o.About += " (a dry run changes nothing)"
+		o.About = "Dry run: counts what a rebuild of entities from stored events would change. Nothing changes."
 	}
 	o.Counts = []frame.Fact{
-		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Several events now", r.Splits),
+		count("Read", r.Read), count("Changed", r.Changed), count("Unreadable", r.Unreadable), count("Split into several", r.Splits),
 		count("Skipped", r.Skipped),
-		count("Entities", r.Entities), count("Other keys", r.CorrectedKeys), count("Of these another event's", r.SharedKeys),
+		count("Entities", r.Entities), count("New keys", r.CorrectedKeys), count("Keys of another event", r.SharedKeys),
 	}
 	if r.DryRun && !o.IsOpen() {
 		o.Links = append(o.Links, routeLink{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})
@@ -184,7 +188,7 @@ func ofRebuild(r operation.Rebuild) operationView {
 
 func ofResend(r operation.Resend) operationView {
 	o := viewOf(operation.KindResend, r)
-	o.About = "events, sent to " + r.Subscription
+	o.About = "Sends stored events to " + r.Subscription + "."
 	o.Filter = []frame.Fact{
 		{"subscription", r.Subscription}, {"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)},
 	}
@@ -202,7 +206,7 @@ func ofResend(r operation.Resend) operationView {
 
 func ofImport(i operation.Import) operationView {
 	o := viewOf(operation.KindImport, i)
-	o.About, o.Lines = "data of another system", i.Problems
+	o.About, o.Lines = "Imports data of another system.", i.Problems
 	o.Filter = []frame.Fact{{"file", i.Name}}
 	o.Counts = []frame.Fact{count("Total", i.Total), count("Applied", i.Read)}
 	for _, record := range operation.ImportRecords() {
@@ -216,9 +220,9 @@ func ofImport(i operation.Import) operationView {
 
 func ofRecovery(r operation.Recovery) operationView {
 	o := viewOf(operation.KindRecovery, r)
-	o.About = "events of " + r.Provider + " that never arrived"
+	o.About = "Recovers events of " + r.Provider + " that never arrived."
 	if r.DryRun {
-		o.About += " (a dry run changes nothing)"
+		o.About = "Dry run: counts events of " + r.Provider + " that never arrived. Nothing changes."
 	}
 	o.Filter = []frame.Fact{{"since", frame.InstantText(r.Since)}, {"until", frame.InstantText(r.Until)}}
 	for _, fact := range []frame.Fact{{"target", r.Target}, {"begins late because of", string(r.Cut)}, {"problem", r.Problem}} {
