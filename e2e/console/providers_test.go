@@ -99,7 +99,7 @@ func TestARequestIsTriedInTheBrowser(t *testing.T) {
 		require.Equal(t, "Try stripe · Holdfast", b.title(), name)
 		require.Equal(t, 200, b.submit("main form button.primary"), name)
 		result := b.text("#result")
-		for _, shown := range []string{"authentic", "Event 1 of 1", "customer.updated", "a workflow of its own", "3 attempts", "customer"} {
+		for _, shown := range []string{"signature not checked", "Event 1 of 1", "customer.updated", "a workflow of its own", "3 attempts", "customer"} {
 			require.Contains(t, result, shown, name)
 		}
 		key := uniqueID("tried")

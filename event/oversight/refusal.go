@@ -62,6 +62,9 @@ type MappedEvents struct {
 	Mapped, Unmapped int64
 }
 
+// Total counts all of them.
+func (m MappedEvents) Total() int64 { return m.Mapped + m.Unmapped }
+
 // OmittingEvents counts the events of a provider that left out entities because of a limit.
 type OmittingEvents struct {
 	Provider string

@@ -3,6 +3,8 @@ package lint
 import (
 	"holdfast/event"
 	"holdfast/providers"
+	"holdfast/providers/auth"
+	"holdfast/providers/reading"
 )
 
 // ParsedAgain is what the parse step would make of a received event now.
@@ -11,6 +13,14 @@ type ParsedAgain struct {
 
 	// DeadLetter is why the event would become a dead letter again; nil if parsing would succeed.
 	DeadLetter *ExplainedFailure
+}
+
+// ExplainStored says what the parse step would make of a received event now, and what each rule for entities finds. The event
+// keeps its key. An event that would be split is explained as a whole.
+func ExplainStored(p *providers.Provider, r event.Receipt, body []byte) ExplainedEvent {
+	item := reading.Item{Received: event.Received{Receipt: r, Body: body}}
+	explained, _ := explain(p, &item, auth.Coverage{All: true}, r.ReceivedAt)
+	return explained
 }
 
 // ParseAgain does to a received event what the parse step would do with the definitions of the catalogue. It asks no provider's

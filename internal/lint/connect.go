@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"net/netip"
+	"net/url"
 	"strings"
 
 	"holdfast/providers"
@@ -51,6 +53,10 @@ func steps(c Connection, p *providers.Provider) []string {
 	if strings.HasPrefix(c.Address, UnknownHost) {
 		first += " Replace YOUR-HOST with the host of your ingress."
 	}
+	if isLoopback(c.Address) {
+		first += " Only this machine can reach it: a provider needs the public address of a proxy or tunnel, which you set as " +
+			"`HOLDFAST_INGRESS_PUBLIC_URL`."
+	}
 	if strings.Contains(c.Address, "{") {
 		first += " Replace {…} with the value that it names."
 	}
@@ -68,4 +74,14 @@ func steps(c Connection, p *providers.Provider) []string {
 		last = "Send a test event from the provider's page, or run `" + c.Send + "`."
 	}
 	return append(all, last)
+}
+
+// isLoopback reports whether only its own machine reaches an address.
+func isLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }

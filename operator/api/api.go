@@ -32,8 +32,9 @@ type API struct {
 	Rebuilds    Rebuilder
 	Imports     *Importer
 	Recoveries  httpapi.Operations[operation.Recovery]
-	// Lists has no route: only the console uses it.
-	Lists Lists
+	// Lists and Mappings have no route: only the console uses them.
+	Lists    Lists
+	Mappings Mappings
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
@@ -172,6 +173,12 @@ type Rebuilder interface {
 	httpapi.Operations[operation.Rebuild]
 	// Diff returns what a dry run would change in some entities; event.ErrNotFound unless it is the latest rebuild.
 	Diff(ctx context.Context, id string) ([]fold.EntityDiff, error)
+}
+
+// Mappings counts in which events rules for entities found one.
+type Mappings interface {
+	// Mapped counts the events of the last day for which rules for entities are meant, by provider.
+	Mapped(ctx context.Context) ([]oversight.MappedEvents, error)
 }
 
 // Lists knows what was read of providers' lists of events.

@@ -69,9 +69,11 @@ type providerList struct {
 	Receives bool
 	// NoCounts reports that the database didn't return counts of events.
 	NoCounts bool
-	// Loading is the result of the last reload; Own are the definitions that aren't built in.
+	// Loading is the result of the last reload; Own are the definitions that aren't built in, and Dir is the folder with their
+	// files, or "".
 	Loading providers.Loading
 	Own     []string
+	Dir     string
 	// Unknown are refusals on paths of no provider.
 	Unknown []oversight.RefusalCause
 }
@@ -82,10 +84,10 @@ const maxQuiet = 20
 func (c *Console) listProviders(ctx *fiber.Ctx) error {
 	data := providerList{
 		Search: strings.TrimSpace(ctx.Query("name")), Receives: c.Refusals != nil, Loading: c.Definitions.Loading(),
-		Own: c.Definitions.Catalogue().OwnNames(),
+		Own: c.Definitions.Catalogue().OwnNames(), Dir: c.Definitions.Dir(),
 	}
 	if httpapi.IsViewer(ctx) {
-		data.Loading.Rejected = nil
+		data.Loading.Rejected, data.Dir = nil, ""
 	}
 	counts, err := c.eventCounts(ctx)
 	data.NoCounts = err != nil
@@ -178,6 +180,14 @@ type providerPage struct {
 
 	secret
 	Limits, Replay, Definition string
+	// Path is the definition's file; "" if it is built in, and for viewers.
+	Path string
+	// Loading is the result of the last reload.
+	Loading providers.Loading
+	// Unapplied are the rules for entities that find none in the sample that they are for.
+	Unapplied []lint.Finding
+	// Mapping counts the events of the last day for which rules for entities are meant; nil if they aren't counted.
+	Mapping *oversight.MappedEvents
 
 	Receives bool
 	Refused  oversight.ProviderRefusals
@@ -205,7 +215,16 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	}
 	data := providerPage{
 		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p), Definition: string(text),
-		Receives: c.Refusals != nil,
+		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Path: c.Definitions.Path(p),
+	}
+	if data.Path != "" {
+		data.Unapplied = lint.Unapplied(p)
+	}
+	if httpapi.IsViewer(ctx) {
+		data.Loading.Rejected, data.Path = nil, ""
+	}
+	if data.Mapping, err = c.mappingOf(ctx.UserContext(), p.Name()); err != nil {
+		return err
 	}
 	if data.Chart = c.eventChart(ctx.UserContext(), p.Name(), since, time.Time{}); data.Chart != nil {
 		data.Chart.Ranges = windowsOf(window, "/console/providers/"+pathEscape(p.Name()))
@@ -221,6 +240,22 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		data.Lists = slices.DeleteFunc(lists, func(h operation.ListHealth) bool { return h.Provider != p.Name() })
 	}
 	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
+}
+
+// mappingOf counts in which of a provider's events rules for entities found one.
+func (c *Console) mappingOf(ctx context.Context, provider string) (*oversight.MappedEvents, error) {
+	if c.API.Mappings == nil {
+		return nil, nil //nolint:nilnil // it is documented
+	}
+	all, err := c.API.Mappings.Mapped(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(m oversight.MappedEvents) bool { return m.Provider == provider })
+	if i < 0 {
+		return nil, nil //nolint:nilnil // it is documented
+	}
+	return &all[i], nil
 }
 
 // providerOf returns the provider in the path, or event.ErrNotFound.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/google/uuid"
 
 	"holdfast/internal/lint"
 	"holdfast/operator/console/frame"
@@ -38,7 +39,12 @@ type tryPage struct {
 	Form   tryForm
 	Failed string
 	Result *tried
+	// Stored is the ID of the stored event that Result explains, or "".
+	Stored string
 }
+
+// Unsigned reports that the result leaves open whether the request is authentic.
+func (p tryPage) Unsigned() bool { return p.Stored != "" || p.Form.Sign }
 
 // tried is the result of trying a request.
 type tried struct {
@@ -56,13 +62,18 @@ type triedEvent struct {
 	Facts []frame.Fact
 }
 
-// showTry shows the form, filled with a sample if requested.
+// showTry shows the form, filled with a sample if requested, or what the definition makes of a stored event.
 func (c *Console) showTry(ctx *fiber.Ctx) error {
 	p, err := c.providerOf(ctx)
 	if err != nil {
 		return err
 	}
 	data := tryPage{Provider: p}
+	if id := ctx.Query("event"); id != "" {
+		if err := c.explainStored(ctx, id, &data); err != nil {
+			return err
+		}
+	}
 	if sample := ctx.Query("sample"); sample != "" {
 		if data.Form.Request, err = sampleText(p, sample); err != nil {
 			return httpapi.BadParameter("sample")
@@ -70,6 +81,38 @@ func (c *Console) showTry(ctx *fiber.Ctx) error {
 		data.Form.Sign = true
 	}
 	return c.showTried(ctx, data)
+}
+
+// explainStored explains a stored event of the page's provider. One at a time: a body can be large.
+func (c *Console) explainStored(ctx *fiber.Ctx, id string, page *tryPage) error {
+	if c.API.Events == nil || uuid.Validate(id) != nil {
+		return httpapi.BadParameter("event")
+	}
+	stored, err := c.API.EventDetail(ctx.UserContext(), id, httpapi.IsViewer(ctx))
+	if err != nil {
+		return err
+	}
+	if stored.Receipt.Provider != page.Name() || stored.Body.Redacted {
+		return httpapi.BadParameter("event")
+	}
+	c.trying.Lock()
+	defer c.trying.Unlock()
+	one := lint.ExplainStored(page.Provider, stored.Receipt, stored.Body.Raw)
+	page.Stored = stored.ID
+	page.Result = &tried{Events: []triedEvent{{one, pairsOf(one.Facts())}}}
+	if isText := utf8.Valid(stored.Body.Raw) && len(stored.Body.Raw) <= maxPasted; isText && stored.Receipt.Root == nil {
+		page.Form = tryForm{Request: headersText(stored.Receipt.Headers) + "\n" + string(stored.Body.Raw), Sign: true}
+	}
+	return nil
+}
+
+// headersText writes headers, one a line.
+func headersText(headers map[string]string) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		text.WriteString(name + ": " + headers[name] + "\n")
+	}
+	return text.String()
 }
 
 func (c *Console) showTried(ctx *fiber.Ctx, data tryPage) error {
