@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +20,7 @@ import (
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/launch"
+	"holdfast/providers"
 )
 
 var address = regexp.MustCompile(`(?i)(?:href|src|action|hx-get|hx-sse:connect)\s*=\s*["']?\s*(?:javascript|data|vbscript):`)
@@ -72,6 +74,21 @@ func TestAnOperationLinksOnlyToAllowedPages(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, may, strings.Contains(string(drawn), "/rebuilds/r1/diff"), role)
 		require.Equal(t, may, strings.Contains(string(drawn), "Rebuild the same"), role)
+	}
+}
+
+// An event that changed no entity leads to what each rule of its definition finds in it, for those who may try requests.
+func TestAnEventWithoutEntitiesLeadsToItsExplanation(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{}, Definitions: &providers.Live{}})
+	c.Site()
+	one := eventPage{EventDetail: api.EventDetail{EventView: api.EventView{ID: "01a2", Provider: "shop", PersistedAt: time.Now()}}}
+	for role, may := range map[access.Role]bool{access.RoleViewer: false, access.RoleOperator: true} {
+		v := frame.View{Page: frame.Page{Title: "shop", Data: one}, Caller: access.Caller{Role: role}}
+		drawn, err := c.Fragment("event", "layout.html", v)
+		require.NoError(t, err)
+		require.Equal(t, may, strings.Contains(string(drawn), `href="/console/providers/shop/try?event=01a2"`), role)
+		require.Contains(t, string(drawn), `<a href="/console/providers/shop">shop</a>`, role)
 	}
 }
 
