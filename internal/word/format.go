@@ -25,8 +25,8 @@ func Duration(d time.Duration) string {
 	return text
 }
 
-// Age formats how long something has lasted, for people: to the second, from an hour on to the minute, and from two days on to the
-// hour.
+// Age formats how long something has lasted, for people: to the second, from an hour on to the minute, and from two days on to
+// the hour.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Second:

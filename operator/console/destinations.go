@@ -168,8 +168,8 @@ func (c *Console) addRecent(ctx *fiber.Ctx, rows []destinationRow) error {
 	return err
 }
 
-// addCounted adds the attempts of the last 24 hours, as the chart of each destination shows them. Without them the list is shown as
-// well.
+// addCounted adds the attempts of the last 24 hours, as the chart of each destination shows them. If they can't be read, the list
+// is shown without them.
 func (c *Console) addCounted(ctx context.Context, rows []destinationRow) {
 	span, _ := oversight.SpanOf(time.Time{}, time.Time{}, time.Now())
 	if c.API.Stats == nil || len(rows) == 0 {

@@ -209,7 +209,9 @@ func (c *Console) addProblems(page *nowPage) {
 
 // waiting leaves out dead letters that are being replayed: they need no one.
 func waiting(all []oversight.DeadLetterCount) []oversight.DeadLetterCount {
-	return slices.DeleteFunc(slices.Clone(all), func(d oversight.DeadLetterCount) bool { return d.State == event.DeadLetterReplaying })
+	return slices.DeleteFunc(slices.Clone(all), func(d oversight.DeadLetterCount) bool {
+		return d.State == event.DeadLetterReplaying
+	})
 }
 
 // addRejected adds the last reload of the definitions if it was rejected. What was wrong may be secret, and is on the page.

@@ -157,8 +157,8 @@ func (g *Guard) refuseCredentials(c *fiber.Ctx, hasGuessed bool) error {
 // and in base64.
 const maxEventRequest = 8 << 20
 
-// maxEditRequest fits the largest event body in base64, as a file, or as text with few escapes. editTimeout is how long it may take
-// to arrive.
+// maxEditRequest fits the largest event body in base64, as a file, or as text with few escapes. editTimeout is how long it may
+// take to arrive.
 const (
 	maxEditRequest = event.MaxBody/3*4 + 1<<20
 	editTimeout    = time.Minute

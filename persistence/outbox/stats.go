@@ -133,8 +133,8 @@ SELECT d.id, count(*) FILTER (WHERE last.status = 'delivered'),
  WHERE last.status <> 'canceled'
  GROUP BY d.id`
 
-// RecentDeliveries summarizes the last finished deliveries of destinations, by the destination's ID: up to 100 for each of the ten
-// newest subscriptions. Destinations without any are left out.
+// RecentDeliveries summarizes the last finished deliveries of destinations, by the destination's ID: up to 100 for each of the
+// ten newest subscriptions. Destinations without any are left out.
 func (s *Store) RecentDeliveries(ctx context.Context, destinations []int64) (map[int64]delivery.Recent, error) {
 	by := map[int64]delivery.Recent{}
 	all, err := pgx.CollectRows(s.db.Rows(ctx, recentOf, destinations), func(row pgx.CollectableRow) (r delivery.Recent, err error) {

@@ -35,9 +35,9 @@ SELECT d.name, s.name FROM destinations AS d JOIN subscriptions AS s ON s.destin
 SELECT FROM destination_states WHERE destination_id = ANY ($1::bigint[]) ORDER BY destination_id FOR UPDATE`
 )
 
-// DeleteSubscriptions removes subscriptions by name, some hundred in a transaction, and cancels their open deliveries when all are
-// removed. It skips unknown names, and keeps destinations. Its work is linear in the number of names, while DeleteSubscription
-// looks for open deliveries of all deleted subscriptions each time.
+// DeleteSubscriptions removes subscriptions by name, some hundred in a transaction, and cancels their open deliveries when all
+// are removed. It skips unknown names, and keeps destinations. Its work is linear in the number of names, while
+// DeleteSubscription looks for open deliveries of all deleted subscriptions each time.
 func (s *Store) DeleteSubscriptions(ctx context.Context, names []string, by oversight.Actor) error {
 	err := s.prune(ctx, names, func(b *pgx.Batch, some []string, version int64, found *[]pruned) {
 		b.Queue(pruneSubscriptions, some, version).Query(collectPruned(found))

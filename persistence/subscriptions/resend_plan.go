@@ -2,7 +2,6 @@ package subscriptions
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -67,11 +66,15 @@ func (s *Resends) Plan(
 	}
 	if first > 0 {
 		ids, err := pgx.CollectRows(s.DB.Rows(ctx, newestEvents, span.first(), span.last(), first+1), pgx.RowTo[string])
+		if err != nil {
+			return p, err
+		}
 		if p.AtLeast = len(ids) > first; p.AtLeast {
 			ids = ids[:first]
 		}
 		p.Events = int64(len(ids))
-		return p, errors.Join(err, s.planAll(ctx, sub, ids, &p))
+		err = s.planAll(ctx, sub, ids, &p)
+		return p, err
 	}
 	if err := s.DB.QueryRow(ctx, countEvents, span.first(), span.last()).Scan(&p.Events); err != nil {
 		return p, err

@@ -94,8 +94,8 @@ func plotDay(w io.Writer, day *oversight.EventHistory) {
 }
 
 func writeStats(w io.Writer, s oversight.Stats) error {
-	fmt.Fprintf(w, "%s, the last %s: %.2f events/s, in the last minute %.2f/s\n", s.At.Format(time.RFC3339), word.Duration(time.Duration(s.Window)),
-		s.PerSecond, s.Recent)
+	fmt.Fprintf(w, "%s, the last %s: %.2f events/s, in the last minute %.2f/s\n", s.At.Format(time.RFC3339),
+		word.Duration(time.Duration(s.Window)), s.PerSecond, s.Recent)
 	plotDay(w, s.LastDay)
 	events := cli.NewTable(w, "EVENTS OF", "STATUS", "COUNT")
 	for _, e := range s.Events {

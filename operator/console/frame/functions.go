@@ -174,13 +174,14 @@ func bodyText(body string) template.HTML {
 	return template.HTML(bodyEscapes.Replace(printable.Text(body))) //nolint:gosec // it is escaped
 }
 
-// EscapeBody escapes a body as the content of a text area, which submits exactly these characters. Quotes stay: escaped, they would
-// make JSON much larger.
+// EscapeBody escapes a body as the content of a text area, which submits exactly these characters. Quotes stay: escaped, they
+// would make JSON much larger.
 func EscapeBody(body string) string { return bodyEscapes.Replace(body) }
 
 // editorElement renders a required text area with a body; a template would escape the quotes. Parsers skip the first line break.
 func editorElement(id, name, body string) template.HTML {
-	begin := `<textarea id="` + template.HTMLEscapeString(id) + `" name="` + template.HTMLEscapeString(name) + `" spellcheck="false" required>`
+	begin := `<textarea id="` + template.HTMLEscapeString(id) + `" name="` + template.HTMLEscapeString(name) +
+		`" spellcheck="false" required>`
 	return template.HTML(begin + "\n" + EscapeBody(body) + "</textarea>") //nolint:gosec // it is escaped
 }
 
