@@ -34,17 +34,17 @@ type replayPage struct {
 	All   string
 }
 
-// How many dead letters, and events, the plans on a page look at, unless the user asks for all. Most plans have fewer.
-const quickReplay, quickResend = 1000, 2000
+// quickPlan is how many dead letters or events the plan on a page looks at, unless the user asks for all. Most plans have fewer.
+const quickPlan = 1000
 
-// planned returns the bound that a plan's query asks for, or else the usual one, and the path of the plan without a bound.
-func planned(ctx *fiber.Ctx, path string, asked, usual int) (first int, all string) {
+// planned returns the bound that a plan's query asks for, or else quickPlan, and the path of the plan without a bound.
+func planned(ctx *fiber.Ctx, path string, asked int) (first int, all string) {
 	query := frame.QueryOf(ctx)
-	if query.Get("first") != "" {
-		usual = asked
+	if first = quickPlan; query.Get("first") != "" {
+		first = asked
 	}
 	query.Set("first", "0")
-	return usual, path + "?" + query.Encode()
+	return first, path + "?" + query.Encode()
 }
 
 // planReplay shows what a replay with a filter would run.
@@ -58,7 +58,7 @@ func (c *Console) planReplay(ctx *fiber.Ctx) error {
 
 func (c *Console) showPlan(ctx *fiber.Ctx, wanted api.ReplayRequest, was int64) error {
 	f := wanted.ReplayFilter
-	first, all := planned(ctx, deadLettersPath+"/replay", wanted.First, quickReplay)
+	first, all := planned(ctx, deadLettersPath+"/replay", wanted.First)
 	plan, err := c.API.Replays.Plan(ctx.UserContext(), f, first)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (c *Console) newResend(ctx *fiber.Ctx) error {
 		if err != nil {
 			return err
 		}
-		first, all := planned(ctx, resendPath, wanted.First, quickResend)
+		first, all := planned(ctx, resendPath, wanted.First)
 		plan, err := c.API.Outbound.Resends.Plan(ctx.UserContext(), wanted.Subscription, wanted.Since, wanted.Until, first)
 		if err != nil {
 			return err
