@@ -2,6 +2,9 @@ package providers
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"sync/atomic"
@@ -114,6 +117,46 @@ func (l *Live) Path(p *Provider) string {
 		return ""
 	}
 	return filepath.Join(l.dir, p.File())
+}
+
+// Source returns the file of a definition that isn't built in, as it is now: it may be newer than what was loaded.
+func (l *Live) Source(p *Provider) ([]byte, error) {
+	text, err := os.ReadFile(l.Path(p))
+	if err != nil {
+		return nil, fmt.Errorf("read definition: %w", err)
+	}
+	return text, nil
+}
+
+// Draft compiles a definition that isn't built in with another text in the place of its file. It has no secrets, and nothing but the
+// caller uses it. The error joins a *definition.Error for each error.
+func (l *Live) Draft(p *Provider, text []byte) (*Provider, error) {
+	all, err := builtInFiles()
+	if err != nil {
+		return nil, err
+	}
+	files, err := all.Under(drafted{os.DirFS(l.dir), p.File(), text})
+	f, ok := files[p.Name()]
+	if !ok {
+		return nil, err
+	}
+	return Compile(files, f)
+}
+
+// drafted is a folder in which one file has another text.
+type drafted struct {
+	fs.FS
+
+	name string
+	text []byte
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (d drafted) ReadFile(name string) ([]byte, error) {
+	if name == d.name {
+		return d.text, nil
+	}
+	return fs.ReadFile(d.FS, name)
 }
 
 // Dir returns the folder of definitions that aren't built in; "" for none.

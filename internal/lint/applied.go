@@ -61,7 +61,12 @@ func (l *linter) checkAppliedIn(field string, rules []definition.Entity) {
 // Unapplied returns the rules for entities that change nothing in the sample that they are for, because a path is wrong. A start
 // and a reload accept them: null is no error. If a sample fails, nothing is known of the rules.
 func Unapplied(p *providers.Provider) []Finding {
-	return slices.DeleteFunc(findingsOf(trialOf(p)), func(f Finding) bool { return f.Rule != RuleUnapplied || f.Advice })
+	return slices.DeleteFunc(Problems(p), func(f Finding) bool { return f.Rule != RuleUnapplied })
+}
+
+// Problems returns what can't be meant in a definition, without advice.
+func Problems(p *providers.Provider) []Finding {
+	return slices.DeleteFunc(findingsOf(trialOf(p)), func(f Finding) bool { return f.Advice })
 }
 
 // isUnreached reports whether it is already known that no event reaches a rule.

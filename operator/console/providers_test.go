@@ -358,6 +358,54 @@ func TestARequestIsTried(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
+// A changed definition is tried without its file: its errors and what can't be meant in it are shown, no secret is used, and the
+// definition in use stays. Built-in definitions have no file.
+func TestAChangedDefinitionIsTried(t *testing.T) {
+	t.Parallel()
+	live := definitions(t)
+	s := startWith(t, console.Options{Definitions: live})
+	v := s.as(t, access.RoleOperator)
+	const path = "/console/providers/acme/try"
+	acme, _ := live.Lookup("acme")
+	source, err := live.Source(acme)
+	require.NoError(t, err)
+	_, page := v.get(s.url + path)
+	require.Contains(t, html.UnescapeString(page), string(source), "the form has the file")
+	try := func(definition string) (int, string) {
+		form := url.Values{"request": {`{"event_id": "e7", "type": "order.paid"}`}, "definition": {definition}}
+		status, _, page := v.send(s, path, path, form)
+		require.NotContains(t, page, secretOfTests)
+		return status, html.UnescapeString(page)
+	}
+
+	status, page := try(strings.ReplaceAll(string(source), "\n", "\r\n"))
+	require.Equal(t, 200, status)
+	require.Contains(t, page, "refused: missing_token", "an unchanged definition is the one in use")
+	require.NotContains(t, page, "with the changed definition")
+
+	status, page = try(strings.Replace(string(source), ".body.id", ".body.event_id", 1))
+	require.Equal(t, 200, status)
+	require.Contains(t, page, "with the changed definition")
+	require.Contains(t, page, "e7")
+	require.NotContains(t, page, "dead letter")
+
+	status, page = try(string(source) + "entities: [{kind: order, id: .body.ordr, op: patch}]\nsamples: {order.paid: {body: '{id: .id, type: \"order.paid\"}'}}\n")
+	require.Equal(t, 200, status)
+	require.Contains(t, page, `applies to no sample: in "order.paid", .body.ordr gave null`)
+
+	status, page = try("name: acme\nsecrets: [\n")
+	require.Equal(t, 400, status)
+	require.Contains(t, page, "The changed definition can't be used:")
+	status, page = try(string(source) + "priority: urgent\n")
+	require.Equal(t, 400, status)
+	require.Contains(t, page, `priority: "urgent" is unknown`)
+
+	_, page = try(string(source))
+	require.Contains(t, page, "refused: missing_token", "nothing was kept")
+	_, page = v.get(s.url + "/console/providers/stripe/try")
+	require.NotContains(t, page, `name="definition"`)
+}
+
 // A sample fills the form and is authentic without further changes.
 func TestASampleIsTried(t *testing.T) {
 	t.Parallel()

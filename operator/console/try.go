@@ -30,21 +30,30 @@ type tryForm struct {
 	Sign    bool
 	// At is the time of arrival, "" for now; RemoteIP is the sender's address, "" for none.
 	At, RemoteIP string
+	// Definition is the text to try instead of the definition's file; "" for a built-in one.
+	Definition string
 }
 
 // tryPage is the form and the result.
 type tryPage struct {
 	*providers.Provider
 
-	Form   tryForm
-	Failed string
-	Result *tried
+	Form tryForm
+	// Failed is why the request can't be read, Rejected why the changed definition can't be used.
+	Failed   string
+	Rejected []string
+	Result   *tried
 	// Stored is the ID of the stored event that Result explains, or "".
 	Stored string
+	// Path is the definition's file; "" if it is built in.
+	Path string
+	// Changed is set if Result is by a changed definition, of which Problems are what can't be meant.
+	Changed  bool
+	Problems []lint.Finding
 }
 
 // Unsigned reports that the result leaves open whether the request is authentic.
-func (p tryPage) Unsigned() bool { return p.Stored != "" || p.Form.Sign }
+func (p tryPage) Unsigned() bool { return p.Stored != "" || p.Form.Sign || p.Changed }
 
 // tried is the result of trying a request.
 type tried struct {
@@ -68,7 +77,14 @@ func (c *Console) showTry(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	data := tryPage{Provider: p}
+	data := tryPage{Provider: p, Path: c.Definitions.Path(p)}
+	if data.Path != "" {
+		source, err := c.Definitions.Source(p)
+		if err != nil {
+			return err
+		}
+		data.Form.Definition = string(source)
+	}
 	if id := ctx.Query("event"); id != "" {
 		if err := c.explainStored(ctx, id, &data); err != nil {
 			return err
@@ -101,7 +117,7 @@ func (c *Console) explainStored(ctx *fiber.Ctx, id string, page *tryPage) error 
 	page.Stored = stored.ID
 	page.Result = &tried{Events: []triedEvent{{one, pairsOf(one.Facts())}}}
 	if isText := utf8.Valid(stored.Body.Raw) && len(stored.Body.Raw) <= maxPasted; isText && stored.Receipt.Root == nil {
-		page.Form = tryForm{Request: headersText(stored.Receipt.Headers) + "\n" + string(stored.Body.Raw), Sign: true}
+		page.Form.Request, page.Form.Sign = headersText(stored.Receipt.Headers)+"\n"+string(stored.Body.Raw), true
 	}
 	return nil
 }
@@ -138,18 +154,39 @@ func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	data := tryPage{Provider: p, Form: tryForm{
+	data := tryPage{Provider: p, Path: c.Definitions.Path(p), Form: tryForm{
 		Request: ctx.FormValue("request"), Sign: ctx.FormValue("sign") != "", At: strings.TrimSpace(ctx.FormValue("at")),
-		RemoteIP: strings.TrimSpace(ctx.FormValue("remote_ip")),
+		RemoteIP: strings.TrimSpace(ctx.FormValue("remote_ip")), Definition: ctx.FormValue("definition"),
 	}}
 	if len(data.Form.Request) > maxPasted || !utf8.ValidString(data.Form.Request) {
 		return httpapi.BadField("request")
 	}
-	if data.Result, err = c.try(p, data.Form); err != nil {
-		data.Failed = err.Error()
+	if c.tryForm(&data); data.Failed != "" || data.Rejected != nil {
 		ctx.Status(fiber.StatusBadRequest)
 	}
 	return c.showTried(ctx, data)
+}
+
+// tryForm tries the form's request, with the form's definition if it differs from the one in use. One at a time: a changed
+// definition may be costly.
+func (c *Console) tryForm(page *tryPage) {
+	p, form := page.Provider, page.Form
+	c.trying.Lock()
+	defer c.trying.Unlock()
+	if page.Path != "" && form.Definition != "" {
+		draft, err := c.Definitions.Draft(p, []byte(strings.ReplaceAll(form.Definition, "\r\n", "\n"))) // as browsers write line ends
+		if err != nil {
+			page.Rejected = strings.Split(err.Error(), "\n")
+			return
+		}
+		if page.Changed = draft.Digest() != p.Digest(); page.Changed {
+			p, form.Sign, page.Problems = draft, true, lint.Problems(draft)
+		}
+	}
+	var err error
+	if page.Result, err = c.try(p, form); err != nil {
+		page.Failed = err.Error()
+	}
 }
 
 // try runs a request through authentication and parsing. An error says what is wrong with the form.
