@@ -86,7 +86,7 @@ func (i *isolation) open() {
 	healthy := i.serve(func(r *http.Request) {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if key := r.URL.Path[1:] + " " + r.Header.Get("webhook-id"); i.came[key].IsZero() {
+		if key := r.URL.Path[1:] + " " + r.Header.Get("holdfast-event-id"); i.came[key].IsZero() {
 			i.came[key] = time.Now()
 		}
 	})
@@ -240,6 +240,7 @@ SELECT s.name || ' ' || q.event_id, q.queued_at
  WHERE s.name LIKE 'healthy-%' AND q.queued_at BETWEEN $1 AND $2`, from, to)
 	require.NoError(i.t, err)
 	var all []time.Duration
+	var arrived int
 	var key string
 	var queued time.Time
 	i.mu.Lock()
@@ -248,12 +249,15 @@ SELECT s.name || ' ' || q.event_id, q.queued_at
 		came := i.came[key]
 		if came.IsZero() {
 			came = time.Now()
+		} else {
+			arrived++
 		}
 		all = append(all, came.Sub(queued))
 		return nil
 	})
 	require.NoError(i.t, err)
 	require.Greater(i.t, len(all), 500, "healthy deliveries in %s", to.Sub(from))
+	require.Greater(i.t, arrived, len(all)/2, "of %d deliveries to healthy destinations", len(all))
 	slices.Sort(all)
 	i.t.Logf("%d healthy deliveries: p50 %s, p90 %s, max %s", len(all), all[len(all)/2], all[len(all)*9/10], all[len(all)-1])
 	return all[len(all)*99/100]
