@@ -110,7 +110,6 @@ func nameAddresses(t testing.TB, name, port string) func(*exec.Cmd) {
 // started the first of them.
 func (c *cluster) awaitStarts(t testing.TB, machine int) (first time.Duration) {
 	t.Helper()
-	began := time.Now()
 	_, port, err := net.SplitHostPort(c.address)
 	require.NoError(t, err)
 	client, err := sdk.NewLazyClient(sdk.Options{
@@ -118,6 +117,13 @@ func (c *cluster) awaitStarts(t testing.TB, machine int) (first time.Duration) {
 	})
 	require.NoError(t, err)
 	defer client.Close()
+	return awaitStarts(t, client)
+}
+
+// awaitStarts waits until Temporal starts runs, on all shards, and returns how long that took.
+func awaitStarts(t testing.TB, client sdk.Client) (first time.Duration) {
+	t.Helper()
+	began := time.Now()
 	eventually(t, 2*time.Minute, "runs start", func() error {
 		first = time.Since(began).Round(time.Second / 10)
 		for i := range 32 {

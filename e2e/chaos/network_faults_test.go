@@ -24,6 +24,7 @@ func networkLoss() []scenario {
 					w.t.Logf("%s, %s: %d packets", pairs[i].name, []string{"to", "from", "both ways"}[direction], network.passAll())
 					w.sleep(w.some(outage/6, outage/3))
 				}
+				awaitStarts(w.t, w.client()) // a fault between the ingress and PostgreSQL must find Temporal, which may still look for its own
 			}
 		}},
 		{id: "F91", name: "packets_lost_at_random", prepare: filter, fault: func(w *world) {
