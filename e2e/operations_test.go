@@ -21,8 +21,12 @@ import (
 	"holdfast/internal/devstack/stacktest"
 )
 
-// exampleWorkflow is the workflow ID in the commands of the page.
-const exampleWorkflow = "stripe:evt_123"
+const (
+	// exampleWorkflow is the workflow ID in the commands of the pages.
+	exampleWorkflow = "stripe:evt_123"
+	// exampleTime is a time before the events of a test.
+	exampleTime = "2026-01-02T15:04:05Z"
+)
 
 var shellBlock = regexp.MustCompile("(?s)\n```sh\n(.*?)\n```\n")
 
@@ -210,7 +214,7 @@ func (i *installation) tryShell(t *testing.T, n *node, block, workflowID string)
 	t.Helper()
 	script := strings.NewReplacer(exampleWorkflow, workflowID, `"stripe"`, `"homemade"`, "--provider stripe", "--provider homemade",
 		"https://staging.example", n.ingress, "--duration 5m", "--duration 2s",
-		"2026-01-02T15:04:05Z", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)).Replace(block)
+		exampleTime, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)).Replace(block)
 	temporalProgram, err := stacktest.TemporalBinary()
 	require.NoError(t, err)
 	programs := t.TempDir()

@@ -171,16 +171,24 @@ func (i *installation) pollers(t *testing.T) int {
 // within a command's time limit; the page says to repeat it.
 func (i *installation) section(t *testing.T, n *node, heading string) {
 	t.Helper()
+	for _, block := range blocksBelow(t, heading) {
+		eventually(t, time.Minute, heading, func() error { return i.tryShell(t, n, block, "") })
+	}
+}
+
+// blocksBelow returns the commands below a heading of docs/upgrades.md.
+func blocksBelow(t *testing.T, heading string) (blocks []string) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs", "upgrades.md"))
 	require.NoError(t, err)
 	_, below, found := strings.Cut(string(text), "\n### "+heading+"\n")
 	require.True(t, found, heading)
 	below, _, _ = strings.Cut(below, "\n### ")
-	blocks := shellBlock.FindAllStringSubmatch(below, -1)
-	require.NotEmpty(t, blocks, "a section without commands tests nothing")
-	for _, block := range blocks {
-		eventually(t, time.Minute, heading, func() error { return i.tryShell(t, n, block[1], "") })
+	for _, block := range shellBlock.FindAllStringSubmatch(below, -1) {
+		blocks = append(blocks, block[1])
 	}
+	require.NotEmpty(t, blocks, "a section without commands tests nothing")
+	return blocks
 }
 
 // builtBy queries the runs of events that a build has last worked on.
