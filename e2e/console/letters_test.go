@@ -218,7 +218,7 @@ func TestAReplayIsPausedAndCanceled(t *testing.T) {
 	require.Zero(t, viewer.count("main form"))
 }
 
-// fixable is a provider whose notes are named by the wrong field: a text of two lines is no ID.
+// fixable is a provider whose mapping a test breaks and fixes.
 const fixable = `
 name: fixable
 extends: standard-webhooks
@@ -226,47 +226,67 @@ type: .body.type // "note"
 occurred_at: []
 entities:
   - kind: note
-    id: .body.text
+    id: .body.number
     op: snapshot
     state: .body
 `
 
-// The mapping of a provider is wrong, and its event a dead letter. In the console, an operator sees why, asks whether a replay would
-// succeed before and after the definition is corrected, and replays.
-func TestADeadLetterIsTriedBeforeItIsReplayed(t *testing.T) {
+// define changes the definition of fixable while Holdfast runs, and waits until its page shows a part of it.
+func define(t *testing.T, b *browser, definition, part string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(holdfast.dir, "providers", "fixable.yaml"), []byte(definition), 0o644))
+	holdfast.reload(t)
+	eventually(t, "the changed definition", func() error {
+		b.open("/console/providers/fixable")
+		if page := b.page(); !strings.Contains(page, part) {
+			return errors.New(page)
+		}
+		return nil
+	})
+}
+
+// The mapping of a provider works, then someone breaks it: a text of two lines is no ID. In the console, an operator sees what has
+// failed and why, asks whether a replay would succeed before and after the definition is fixed, replays, follows the event to its
+// end, and finds the entity as the event says.
+func TestABrokenMappingIsUnderstoodFixedAndReplayed(t *testing.T) {
 	t.Parallel()
-	event := holdfast.sendTo(t, "fixable", uniqueID("evt"), `{"number":"n-1","text":"two\nlines","nested":{"a":[1,2.50,true,null],"b":{}}}`)
+	b := newBrowser(t).as(access.RoleOperator)
+	draft := holdfast.sendTo(t, "fixable", uniqueID("evt"), `{"number":"n-1","status":"draft","text":"one line"}`)
+	holdfast.awaitEvent(t, draft, "processed", func(e eventOf) bool { return e.Status == "processed" })
+	define(t, b, strings.Replace(fixable, "id: .body.number", "id: .body.text", 1), ".body.text")
+	event := holdfast.sendTo(t, "fixable", uniqueID("evt"),
+		`{"number":"n-1","status":"paid","text":"two\nlines","nested":{"a":[1,2.50,true,null],"b":{}}}`)
 	e := holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 })
 	path := fmt.Sprintf("/console/dead-letters/%d", e.DeadLetters[0].ID)
-	b := newBrowser(t).as(access.RoleOperator)
-	b.open(path)
+
+	b.open("/console/dead-letters?provider=fixable")
+	require.Contains(t, b.page(), "entities[0].id")
+	b.submit(`a[href="` + path + `"]`)
 	require.Zero(t, b.count("#tried"))
 	b.submit(`a[href*="try="]`)
 	require.Contains(t, b.text("#tried"), "Parsing would fail again: ")
 	require.Contains(t, b.text("#tried"), "entities[0].id")
 	b.requireAccessible()
 
-	right := strings.Replace(fixable, "id: .body.text", "id: .body.number", 1)
-	require.NoError(t, os.WriteFile(filepath.Join(holdfast.dir, "providers", "fixable.yaml"), []byte(right), 0o644))
-	holdfast.reload(t)
-	eventually(t, "the corrected definition", func() error {
-		b.open(path + "?try=yes")
-		if text := b.text("#tried"); !strings.Contains(text, "Parsing would succeed, with these changes") {
-			return errors.New(text)
-		}
-		return nil
-	})
+	define(t, b, fixable, ".body.number")
+	b.open(path)
+	b.submit(`a[href*="try="]`)
+	require.Contains(t, b.text("#tried"), "Parsing would succeed, with these changes")
 	require.Contains(t, b.text("#tried"), "n-1")
 	b.requireAccessible()
 	require.Equal(t, "open", stateOf(t, strconv.FormatInt(e.DeadLetters[0].ID, 10)), "trying changes nothing")
-
 	require.Contains(t, b.text("#text"), "2.50")
-	b.click("pre.json .line:nth-child(4) button.fold")
+	b.click("pre.json .line:nth-child(5) button.fold")
 	require.NotContains(t, b.text("#text"), "2.50", "it is folded")
 	require.Contains(t, b.text("#text"), "n-1")
 
 	b.submit(`form[action$="/replay"] button`)
-	holdfast.awaitEvent(t, event, "processed", func(e eventOf) bool { return e.Status == "processed" })
+	require.Equal(t, "/console/events/"+event, b.path())
+	b.await("#status", "processed")
+	b.submit(`a[href="/console/entities/fixable/note/n-1"]`)
+	require.Regexp(t, `status\s+"?paid`, b.text("section[aria-labelledby=origins]"))
+	require.Contains(t, b.text("section[aria-labelledby=timeline]"), "draft", "and what it was before")
+	b.requireAccessible()
 	viewer := newBrowser(t).as(access.RoleViewer)
 	viewer.open(path + "?try=yes")
 	require.Zero(t, viewer.count("#tried"), "the result has content that viewers may not see")

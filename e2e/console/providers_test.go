@@ -71,11 +71,15 @@ func TestTheDocumentationIsReadInTheBrowser(t *testing.T) {
 	b.requireAccessible()
 }
 
-// A provider is connected: its page shows the address, then a refused request with its cause, then the first event, live.
+// A provider is connected: its page shows the address, then a refused request with its cause, then the first event, live, which
+// leads to the event and the entity that it changes.
 func TestAProviderIsConnectedInTheBrowser(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t).as(access.RoleViewer)
-	require.Equal(t, 200, b.open("/console/connect?q=github"))
+	b.open("/console/providers")
+	b.submit(`main a[href="/console/connect"]`)
+	b.fill("main input[name=q]", "github")
+	require.Equal(t, 200, b.submit("main form[method=get] button"))
 	b.requireAccessible()
 	b.submit(`a[href="/console/providers/github/connect"]`)
 	require.Contains(t, b.page(), holdfast.ingress+"/webhooks/github")
@@ -87,6 +91,9 @@ func TestAProviderIsConnectedInTheBrowser(t *testing.T) {
 	holdfast.run(t, "send", "github", "push")
 	b.await("#connection", "push")
 	b.requireAccessible()
+	b.submit("#connection tr.linked a.whole")
+	require.Equal(t, "github push · Holdfast", b.title())
+	b.await("#status", "processed")
 }
 
 // A sample and a pasted request are tried: the page shows what would happen, without effects.

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/internal/devstack"
@@ -231,6 +232,29 @@ func (s *stack) ask(t *testing.T, role access.Role, method, path string, form ur
 	return response.StatusCode, response.Header.Get("Location"), string(text)
 }
 
+// configured returns what dev has configured, by the names of variables.
+func (s *stack) configured(t *testing.T) map[string]string {
+	t.Helper()
+	given, err := os.ReadFile(filepath.Join(s.data, "env"))
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, variable := range strings.Fields(string(given)) {
+		name, value, _ := strings.Cut(variable, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// execOn runs a statement on a database.
+func execOn(t *testing.T, database, sql string, args ...any) {
+	t.Helper()
+	connection, err := pgx.Connect(t.Context(), database)
+	require.NoError(t, err)
+	defer connection.Close(context.WithoutCancel(t.Context()))
+	_, err = connection.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+}
+
 // run runs a command of the program against the stack.
 func (s *stack) run(t *testing.T, args ...string) string {
 	t.Helper()
@@ -263,17 +287,10 @@ func (s *stack) send(t *testing.T, key, body string) (eventID string) {
 
 func (s *stack) sendTo(t *testing.T, provider, key, body string) (eventID string) {
 	t.Helper()
-	at := fmt.Sprint(time.Now().Unix())
-	signingKey, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	require.NoError(t, err)
-	mac := hmac.New(sha256.New, signingKey)
-	mac.Write([]byte(key + "." + at + "." + body))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.ingress+"/webhooks/"+provider, strings.NewReader(body))
 	require.NoError(t, err)
+	request.Header = standardWebhook(t, key, body)
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Webhook-Id", key)
-	request.Header.Set("Webhook-Timestamp", at)
-	request.Header.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	response, err := client.Do(request)
 	require.NoError(t, err)
 	defer response.Body.Close()
@@ -288,6 +305,20 @@ func (s *stack) sendTo(t *testing.T, provider, key, body string) (eventID string
 	require.NoError(t, json.Unmarshal(text, &answer), string(text))
 	require.Len(t, answer.Events, 1, string(text))
 	return answer.Events[0].EventID
+}
+
+// standardWebhook returns the headers that sign a body for providers that extend standard-webhooks.
+func standardWebhook(t *testing.T, key, body string) http.Header {
+	t.Helper()
+	at := fmt.Sprint(time.Now().Unix())
+	signingKey, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	require.NoError(t, err)
+	mac := hmac.New(sha256.New, signingKey)
+	mac.Write([]byte(key + "." + at + "." + body))
+	return http.Header{
+		"Webhook-Id": {key}, "Webhook-Timestamp": {at},
+		"Webhook-Signature": {"v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))},
+	}
 }
 
 // poison is signed but isn't JSON, so that its event becomes a dead letter of the step parse.

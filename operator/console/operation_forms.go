@@ -2,7 +2,6 @@ package console
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -98,7 +97,7 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, operationPath("replays", started.ID), fmt.Sprintf("Replaying %d dead letters.", started.Total))
+	return c.Done(ctx, operationPath("replays", started.ID), "Replaying "+frame.Number(started.Total)+" dead letters.")
 }
 
 const (
