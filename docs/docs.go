@@ -7,3 +7,8 @@ import "embed"
 //
 //go:embed *.md
 var Pages embed.FS
+
+// Images has the pictures that pages show, such as images/now.webp.
+//
+//go:embed images/*.webp
+var Images embed.FS

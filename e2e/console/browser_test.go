@@ -117,7 +117,13 @@ func (b *browser) logIn(role access.Role) *browser {
 // as gives the browser a new session of a role without loading the login page.
 func (b *browser) as(role access.Role) *browser {
 	b.t.Helper()
-	response, err := stays.PostForm(holdfast.operator+"/console/login", url.Values{"token": {holdfast.tokens[role]}})
+	return b.with(holdfast.tokens[role])
+}
+
+// with gives the browser a new session of a token.
+func (b *browser) with(token string) *browser {
+	b.t.Helper()
+	response, err := stays.PostForm(b.origin+"/console/login", url.Values{"token": {token}})
 	require.NoError(b.t, err)
 	require.NoError(b.t, response.Body.Close())
 	require.Len(b.t, response.Cookies(), 1)

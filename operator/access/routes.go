@@ -187,6 +187,7 @@ var routes = map[string]Role{
 	"GET /console/providers/:name":                       RoleViewer,
 	"GET /console/docs":                                  RoleViewer,
 	"GET /console/docs/:name":                            RoleViewer,
+	"GET /console/docs/images/:name":                     RoleViewer,
 	"GET /console/connect":                               RoleViewer,
 	"GET /console/providers/:name/connect":               RoleViewer,
 	"GET /console/providers/:name/connect/tail":          RoleViewer,

@@ -97,7 +97,23 @@ func (c *Console) manualRoutes() []route {
 	return []route{
 		{"GET", frame.Manual, c.showManual},
 		{"GET", frame.Manual + "/:name", c.showManual},
+		{"GET", frame.Manual + "/images/:name", c.showPicture},
 	}
+}
+
+// showPicture returns a picture of the documentation, which changes only with the program.
+func (c *Console) showPicture(ctx *fiber.Ctx) error {
+	name, err := httpapi.PathText(ctx, "name")
+	if err != nil {
+		return err
+	}
+	picture, err := manual.Image(name)
+	if err != nil {
+		return event.ErrNotFound
+	}
+	ctx.Set(fiber.HeaderContentType, "image/webp")
+	ctx.Set(fiber.HeaderCacheControl, "private, max-age=3600")
+	return ctx.Send(picture)
 }
 
 // manualPage is the data of a page of the documentation.

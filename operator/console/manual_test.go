@@ -32,6 +32,34 @@ func TestTheDocumentationIsServed(t *testing.T) {
 	require.Equal(t, 303, res.StatusCode, "it needs a token, as all pages")
 }
 
+var manualPicture = regexp.MustCompile(`<img src="(/tools/console/docs/images/[a-z-]+\.webp)" alt="([^"]+)">`)
+
+// The pages show their pictures, each with a text, as WebP that the console serves, and which the program doesn't grow by much for.
+func TestThePicturesOfTheDocumentationAreServed(t *testing.T) {
+	t.Parallel()
+	s := startShowing(t, console.Options{Definitions: definitions(t)}, "/tools", true)
+	v := s.as(t, access.RoleViewer)
+	_, page := v.get(s.url + "/tools/console/docs/console")
+	pictures := manualPicture.FindAllStringSubmatch(page, -1)
+	require.Len(t, pictures, 10)
+	size := 0
+	for _, picture := range pictures {
+		require.Greater(t, len(picture[2]), 40, "the text of %s says too little", picture[1])
+		res, content := v.get(s.url + picture[1])
+		require.Equal(t, 200, res.StatusCode, picture[1])
+		require.Equal(t, "image/webp", res.Header.Get("Content-Type"))
+		require.Equal(t, "WEBP", content[8:12])
+		size += len(content)
+	}
+	require.Less(t, size, 1<<20)
+	for _, name := range []string{"nothing.webp", "..%2Fconsole.md", "now.txt", "."} {
+		res, _ := v.get(s.url + "/tools/console/docs/images/" + name)
+		require.Equal(t, 404, res.StatusCode, name)
+	}
+	res, _ := newVisitor(t).get(s.url + pictures[0][1])
+	require.Equal(t, 303, res.StatusCode, "it needs a token, as all pages")
+}
+
 var manualLink = regexp.MustCompile(`href="(/tools/console/docs[^"#?]*)(?:#([^"]+))?"`)
 
 // A user who follows the links of the documentation sees every page, none over 100 kB, and each anchor.

@@ -96,11 +96,26 @@ func plain(n ast.Node, source []byte) string {
 	return out.String()
 }
 
-// relink makes the links of a page lead to the served pages, and removes those to files that the program doesn't have.
+// images is the folder of the pictures, next to the pages.
+const images = "images"
+
+// Image returns a picture of the pages as WebP. Its URL is /images/ and its name below that of the pages. An unknown one is
+// fs.ErrNotExist.
+func Image(name string) ([]byte, error) {
+	if name != path.Base(name) || strings.HasPrefix(name, ".") {
+		return nil, fs.ErrNotExist
+	}
+	return docs.Images.ReadFile(images + "/" + name)
+}
+
+// relink makes the links and pictures of a page lead to what is served, and removes links to files that the program doesn't have.
 func relink(root ast.Node, base, from string) {
 	from, _, _ = strings.Cut(from, ".")
 	var gone []*ast.Link
 	_ = ast.Walk(root, func(n ast.Node, enters bool) (ast.WalkStatus, error) {
+		if picture, ok := n.(*ast.Image); ok && enters {
+			picture.Destination = append([]byte(base+"/"), picture.Destination...)
+		}
 		l, ok := n.(*ast.Link)
 		if !ok || !enters {
 			return ast.WalkContinue, nil
