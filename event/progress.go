@@ -90,7 +90,7 @@ func (p Progress) next(at, now time.Time) string {
 func (p Progress) remedy(at time.Time) string {
 	switch {
 	case p.Code == CodeUnknownProvider:
-		return "give every worker the definition (HOLDFAST_PROVIDERS_DIR), as the ingress has it"
+		return "give every worker the definitions that the ingress has, such as HOLDFAST_PROVIDERS_DIR=/etc/holdfast/providers"
 	case at.IsZero() && !p.StepStarted && !p.TaskStarted:
 		return "start `holdfast worker` or `holdfast serve` if none is running, and fix the cause"
 	default:

@@ -180,12 +180,12 @@ var causes = map[code]denial.Cause{
 	},
 	codeRateLimited: {
 		Means: "there were more requests than a rate in the definition allows",
-		Next:  "nothing if the sender retries; otherwise raise the rate in the definition",
+		Next:  "nothing if the sender retries; otherwise set a higher rate in the definition, such as `rate: {requests: 100, per: 1s}`",
 	},
 	codeTooLarge: {
 		Means: "the body is larger than allowed",
-		Next: "if the provider sent it, raise body_limit in the definition (25 MiB at most); without a secret the limit is 256 KiB, " +
-			"and HOLDFAST_INGRESS_BODY_LIMIT lowers it where a definition has none",
+		Next: "if the provider sent it, set `body_limit: 5242880` (5 MiB; 25 MiB at most) in the definition; without a secret the " +
+			"limit is 256 KiB, and HOLDFAST_INGRESS_BODY_LIMIT lowers it where a definition has none",
 	},
 	codeEncoding: {
 		Means: "the body was compressed",
@@ -204,12 +204,12 @@ var causes = map[code]denial.Cause{
 	},
 	codeTimeout: {
 		Means: "the request didn't arrive in time",
-		Next:  "check the network; after HOLDFAST_INGRESS_BODY_TIMEOUT a body must arrive at 64 KiB/s or more",
+		Next:  "check the network; after 10 s (HOLDFAST_INGRESS_BODY_TIMEOUT=10s) a body must arrive at 64 KiB/s or more",
 	},
 	codeBodyMemory: {
 		Means: "the memory for bodies was in use, or the client's quarter of it; the response asks the sender to retry",
-		Next: "nothing if it passes; otherwise find out who sends so much, set HOLDFAST_INGRESS_TRUSTED_PROXIES if all clients have " +
-			"the proxy's address, or raise HOLDFAST_INGRESS_BODY_MEMORY",
+		Next: "nothing if it passes; otherwise find out who sends so much, or set HOLDFAST_INGRESS_BODY_MEMORY=512MiB. If all clients " +
+			"have the proxy's address, set HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8 (the proxy's network)",
 	},
 	codeHeadersTooLarge: {
 		Means: "the headers were larger than 16 KiB",

@@ -52,7 +52,7 @@ func TestProbableMistakesAreReported(t *testing.T) {
 	var made struct{ Warnings []string }
 	require.NoError(t, json.Unmarshal(r.body, &made))
 	require.Len(t, made.Warnings, 3)
-	require.Contains(t, made.Warnings[0], "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS")
+	require.Contains(t, made.Warnings[0], "set HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.1,")
 	require.Contains(t, made.Warnings[1], `"stirpe"`)
 	require.Contains(t, made.Warnings[2], `"customer.?"`)
 }

@@ -154,7 +154,8 @@ func CheckAddress(address string, tokens access.Tokens) error {
 		return nil
 	}
 	return fmt.Errorf("the operator API has no tokens, so everybody who reaches %s could change everything: listen on "+
-		"127.0.0.1, or make a token with `holdfast token new` and set HOLDFAST_OPERATOR_TOKENS", address)
+		"this machine only (HOLDFAST_OPERATOR_ADDR=127.0.0.1:8081), or make a token with `holdfast token new ada admin` and set "+
+		"HOLDFAST_OPERATOR_TOKENS to the entry that it prints", address)
 }
 
 // CheckPrefix refuses a proxy path that begins like one of ours: the server couldn't tell whether the proxy has removed it.

@@ -44,9 +44,18 @@ func CheckAddress(allowed []netip.Prefix) func(address string) error {
 		if !ok || g.allows(ip) {
 			return nil
 		}
-		return fmt.Errorf("%w; to deliver there, add its network to HOLDFAST_DELIVERIES_ALLOWED_NETWORKS",
-			&PrivateAddressError{Address: ip})
+		return fmt.Errorf("%w; to deliver there, set HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=%s, or its network",
+			&PrivateAddressError{Address: ip}, listWith(allowed, ip))
 	}
+}
+
+// listWith returns networks and an address as the value of HOLDFAST_DELIVERIES_ALLOWED_NETWORKS.
+func listWith(allowed []netip.Prefix, ip netip.Addr) string {
+	var list strings.Builder
+	for _, network := range allowed {
+		list.WriteString(network.String() + ",")
+	}
+	return list.String() + ip.String()
 }
 
 // addressIn returns the IP address in a URL, also for localhost. Invalid URLs are reported elsewhere.

@@ -78,8 +78,8 @@ func (t trust) config(in folder) (*tls.Config, error) {
 
 // The reasons for which certificates can't be used.
 var (
-	errFiles = errors.New("can't read a certificate file: it must be below HOLDFAST_DELIVERIES_CERTIFICATES " +
-		"and have at most 1 MiB")
+	errFiles = errors.New("can't read a certificate file: it must be in the folder that workers have as " +
+		"HOLDFAST_DELIVERIES_CERTIFICATES=/etc/holdfast/certificates, or below it, and have at most 1 MiB")
 	errAuthority   = errors.New("http.ca contains no certificate in PEM")
 	errCertificate = errors.New("http.certificate contains no usable certificate in PEM")
 	errEncrypted   = errors.New("the key in http.key is encrypted, and Holdfast has no passphrase: decrypt it " +

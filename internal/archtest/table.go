@@ -469,8 +469,8 @@ var Table = []Rule{
 		Ours: list("activities/reconcile event/oversight event/retention operator/importer operator/maintenance " +
 			"delivery/admin event event/feed event/operation internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
-			"operator/console operator/console/plot operator/dispatcher persistence persistence/imports providers providers/auth " +
-			"providers/definition operator/launch workflows/runs providers/receiving"),
+			"internal/lint operator/console operator/console/plot operator/dispatcher persistence persistence/imports providers " +
+			"providers/auth providers/definition operator/launch workflows/runs providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client google.golang.org/grpc"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",

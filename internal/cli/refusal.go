@@ -27,7 +27,8 @@ type RefusalError struct {
 func (r *RefusalError) Error() string {
 	switch {
 	case r.Status == http.StatusUnauthorized:
-		return "the token is invalid or missing: create one with `holdfast token new NAME operator`, and set " + TokenVariable
+		return "the token is invalid or missing: create one with `holdfast token new ada operator`, and set " + TokenVariable +
+			" to the token that it prints"
 	case r.Code == httpapi.CodeForbidden:
 		return Printable(cmp.Or(r.Detail, r.Message))
 	}

@@ -47,7 +47,7 @@ func installHint() string {
 			return "run `" + one[1] + "`"
 		}
 	}
-	return "install PostgreSQL's server, or set DATABASE_URL to a database that you have"
+	return "install PostgreSQL's server, or set DATABASE_URL=postgres://you@127.0.0.1:5432/holdfast, a database that you have"
 }
 
 // postgresDirs lists the directories that may have the server's programs, most preferred first.

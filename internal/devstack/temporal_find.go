@@ -49,7 +49,7 @@ func temporalHint(binDir string) string {
 		return "run `brew install temporal`"
 	}
 	return fmt.Sprintf("run `tar -xzf holdfast-dev_VERSION_%s_%s.tar.gz -C %s temporal` with the archive of your release, "+
-		"or set TEMPORAL_ADDRESS to a server that you have", runtime.GOOS, runtime.GOARCH, binDir)
+		"or set TEMPORAL_ADDRESS=127.0.0.1:7233, a server that you have", runtime.GOOS, runtime.GOARCH, binDir)
 }
 
 var versionPattern = regexp.MustCompile(`version (\d+)\.(\d+)\.(\d+)(\s|$)`)

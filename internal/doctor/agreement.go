@@ -72,7 +72,8 @@ func (d *doctor) examineUnfinished(ctx context.Context) {
 		unread = cmp.Or(unread, err)
 	})
 	if err = cmp.Or(err, unread); err != nil {
-		d.warned(check, err, "correct TEMPORAL_NAMESPACE, or allow this client to describe workflows")
+		d.warned(check, err, fmt.Sprintf("TEMPORAL_NAMESPACE is %s: give this command the workers' value, or allow it to describe "+
+			"workflows", d.cfg.Temporal.Namespace))
 		return
 	}
 	detail := "none of the oldest lacks an open run"

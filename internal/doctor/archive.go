@@ -26,7 +26,8 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	if err == nil && keeper == nil {
 		if stats.Files > 0 {
 			d.add(check, resultWarn, "has "+word.Count(stats.Files, "file", "files")+", and HOLDFAST_ARCHIVE is not set here",
-				"a purge without it removes events permanently: set it for every worker and for the command line")
+				"a purge without it removes events permanently: give every worker and the command line the place of these files, "+
+					"such as HOLDFAST_ARCHIVE=file:///var/lib/holdfast/archive")
 		}
 		return
 	}
@@ -39,7 +40,9 @@ func (d *doctor) examineArchive(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		d.add(check, resultFail, err.Error(), "until it can be written no event and no dead letter is purged: HOLDFAST_ARCHIVE")
+		d.add(check, resultFail, err.Error(),
+			"let Holdfast write to HOLDFAST_ARCHIVE="+d.cfg.Retention.Archive+", or correct it: until then "+
+				"no event and no dead letter is purged")
 	case stats.Due > 0 && time.Since(stats.OldestDue) > longDue:
 		d.add(check, resultWarn, fmt.Sprintf("%s; %d may hold what was expunged, since %s", detail, stats.Due,
 			stats.OldestDue.Format(time.RFC3339)),

@@ -23,7 +23,7 @@ const (
 
 func (d *doctor) examineDatabase(ctx context.Context) {
 	if d.store == nil {
-		d.add(database, resultFail, "none is configured", "set DATABASE_URL")
+		d.add(database, resultFail, "none is configured", "set DATABASE_URL=postgres://holdfast@db.internal:5432/holdfast")
 		return
 	}
 	whole := ctx
@@ -94,7 +94,8 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 	detail := fmt.Sprintf("PostgreSQL %d.%d, %d MiB", f.Version/10000, f.Version%10000, f.Size>>20)
 	switch {
 	case f.InRecovery:
-		d.add(database, resultFail, detail+", a standby", "point DATABASE_URL at the primary")
+		d.add(database, resultFail, detail+", a standby", "name both servers, so that the primary is used: "+
+			"DATABASE_URL=postgres://holdfast@db1.internal,db2.internal/holdfast?target_session_attrs=read-write")
 	case f.Version < oldestPostgres:
 		d.add(database, resultWarn, detail, "upgrade to PostgreSQL 14 or newer; older ones are not tested")
 	default:
@@ -104,7 +105,8 @@ func (d *doctor) examineServer(ctx context.Context, f persistence.Facts) {
 	d.add("connections", either(enough, resultWarn),
 		fmt.Sprintf("%d of %d in use; one process takes up to %d", f.Connections, f.MaxConnections,
 			d.cfg.PoolSize()+stores.InboxConns),
-		"raise max_connections, or lower HOLDFAST_DATABASE_MAX_CONNS")
+		fmt.Sprintf("set max_connections = %d, or give each process fewer, such as HOLDFAST_DATABASE_MAX_CONNS=%d",
+			f.MaxConnections*2, max(d.cfg.PoolSize()/2, 4)))
 }
 
 // examineWriting tries the writes that each event needs. A role that may not create temporary tables

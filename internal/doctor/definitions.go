@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,8 @@ func providersOf(cfg config.Config) (*providers.Catalogue, error) {
 func (d *doctor) examineProviders() {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
-		d.add("providers", resultFail, err.Error(), "correct the definitions in HOLDFAST_PROVIDERS_DIR")
+		d.add("providers", resultFail, err.Error(),
+			"correct the definitions in "+cmp.Or(d.cfg.Providers.Dir, "HOLDFAST_PROVIDERS_DIR=/etc/holdfast/providers"))
 		return
 	}
 	names := slices.Concat(catalogue.SecretNames(), catalogue.APISecretNames())
@@ -75,7 +77,8 @@ func (d *doctor) examineBodyMemory(catalogue *providers.Catalogue, usable []stri
 	share := memory / 4 * 3 / 4
 	d.add("memory for bodies", either(largest <= share, resultWarn),
 		fmt.Sprintf("%s in each ingress, %s of it for the large bodies of a client; the largest is %s, %s", memory, share, largest, of),
-		"raise HOLDFAST_INGRESS_BODY_MEMORY to 6 times the largest body, or a request of that size gets 503 each time")
+		fmt.Sprintf("set HOLDFAST_INGRESS_BODY_MEMORY=%s, six times the largest body: otherwise a request of that size gets 503 "+
+			"each time", 6*largest))
 }
 
 // examineRedelivery looks for names in HOLDFAST_RECOVERY_REDELIVER that have no effect.

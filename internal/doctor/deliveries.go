@@ -131,5 +131,5 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 		detail += "; " + word.Count(fanouts, "event is", "events are") + " still being matched with many subscriptions"
 	}
 	d.add("deliveries", above(overdue, undueWarn, undueFail), detail,
-		"no worker seems to deliver: check that one runs, and that its HOLDFAST_DELIVERIES_SLOTS isn't 0")
+		"no worker seems to deliver: start one (`holdfast worker`) with HOLDFAST_DELIVERIES_SLOTS=128, the default, instead of 0")
 }

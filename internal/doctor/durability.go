@@ -72,7 +72,7 @@ func (d *doctor) examineStandbys(f persistence.Durability) {
 	case len(f.Standbys) == 0:
 	case !f.HasSynchronous():
 		d.add(check, resultWarn, fmt.Sprintf("%d, asynchronous, at least %d KiB behind: a failover loses what they don't have",
-			len(f.Standbys), (f.Behind()+1023)>>10), "set synchronous_standby_names, or see docs/high-availability.md")
+			len(f.Standbys), (f.Behind()+1023)>>10), "set synchronous_standby_names = 'ANY 1 (*)': see docs/high-availability.md")
 	default:
 		d.add(check, resultOK, fmt.Sprintf("%d, commits wait for %s", len(f.Standbys), f.StandbyNames), "")
 	}

@@ -27,7 +27,8 @@ func (d *doctor) examineTooLarge(ctx context.Context) {
 		detail += ": " + strings.Join(of, ", ")
 	}
 	d.add("large bodies", either(total == 0, resultWarn), detail,
-		"if the provider sent them, raise body_limit in its definition; docs/refusal-causes.md explains the rest")
+		"if the provider sent them, set `body_limit: 5242880` (5 MiB; 25 MiB at most) in its definition; docs/refusal-causes.md "+
+			"explains the rest")
 }
 
 // examineAuthentication reports providers that are refused each time, mostly because the secret here isn't that of the sender.

@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/event/oversight"
+	"holdfast/internal/config"
 )
 
 // Without workers one finding names every queue and what to do; queues with workers are listed as usual.
@@ -25,6 +27,18 @@ func TestQueuesWithoutAWorkerAreOneFinding(t *testing.T) {
 	d.judgeQueues([]oversight.QueueStats{{Queue: "events", ActivityPollers: 2}})
 	require.Len(t, d.findings, 1)
 	require.Equal(t, resultOK, d.findings[0].Result)
+}
+
+// A queue whose tasks wait gets twice the slots, by a variable and its value; a queue without a setting needs more workers.
+func TestSlotsAreAdvisedAsAValue(t *testing.T) {
+	t.Parallel()
+	d := &doctor{cfg: config.Config{Worker: config.Worker{SlotsNormal: 8}}}
+	waits := event.Duration(2 * oldestBacklog)
+	d.judgeQueues([]oversight.QueueStats{
+		{Queue: "events", Backlog: 1, Age: waits, ActivityPollers: 2}, {Queue: "operations", Backlog: 1, Age: waits, ActivityPollers: 2},
+	})
+	require.Equal(t, "start more workers, or give each more slots, such as HOLDFAST_WORKER_SLOTS_NORMAL=16", d.findings[0].Advice)
+	require.Equal(t, "start more workers", d.findings[1].Advice)
 }
 
 // Only an ingress has the senders' secrets: doctor next to an operator must not fail for their absence.

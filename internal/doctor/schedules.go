@@ -32,7 +32,8 @@ func (d *doctor) examineSchedule(ctx context.Context, id string) {
 	var missing *serviceerror.NotFound
 	switch {
 	case (id == workflows.ScheduleNotify || id == workflows.ScheduleReport) && errors.As(err, &missing):
-		d.add(check, resultWarn, "doesn't exist yet", "start the workers with HOLDFAST_NOTIFY_URLS: they create it")
+		d.add(check, resultWarn, "doesn't exist yet",
+			"start the workers with the same HOLDFAST_NOTIFY_URLS as this command: they create it")
 		return
 	case err != nil:
 		d.failed(check, err, "run `holdfast migrate`")

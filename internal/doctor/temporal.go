@@ -12,9 +12,11 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/stores"
 	"holdfast/internal/word"
+	"holdfast/workflows"
 	"holdfast/workflows/runs"
 )
 
@@ -127,7 +129,8 @@ func (d *doctor) examineRetentionOfEvents(ofRuns time.Duration) {
 	d.add("retention of events", either(effective == configured, resultWarn),
 		fmt.Sprintf("HOLDFAST_RETENTION_EVENTS is %s, and Temporal keeps runs for %s: events stay for %s after their last run",
 			configured, ofRuns, effective),
-		fmt.Sprintf("set HOLDFAST_RETENTION_EVENTS to %s or more, or shorten the retention of Temporal's namespace", effective))
+		fmt.Sprintf("set HOLDFAST_RETENTION_EVENTS=%s or more, or keep runs for less: "+
+			"temporal operator namespace update -n %s --retention 72h", word.Duration(effective), d.cfg.Temporal.Namespace))
 }
 
 func (d *doctor) examineQueues(ctx context.Context) {
@@ -158,12 +161,32 @@ func (d *doctor) judgeQueues(queues []oversight.QueueStats) {
 	}
 }
 
+// moreSlots advises twice the slots that this environment gives the workers of a queue, if they can be set.
+func (d *doctor) moreSlots(queue string) string {
+	w := d.cfg.Worker
+	for _, of := range []struct {
+		queue, variable string
+		slots           int
+	}{
+		{workflows.Queue(event.PriorityCritical), "CRITICAL", w.SlotsCritical},
+		{workflows.Queue(event.PriorityHigh), "HIGH", w.SlotsHigh},
+		{workflows.Queue(event.PriorityNormal), "NORMAL", w.SlotsNormal},
+		{workflows.QueueDeadLetter, "DEAD_LETTER", w.SlotsDeadLetter},
+		{workflows.QueueReplay, "REPLAY", w.SlotsReplay},
+		{workflows.QueueBulk, "BULK", w.SlotsBulk},
+	} {
+		if of.queue == queue {
+			return fmt.Sprintf(", or give each more slots, such as HOLDFAST_WORKER_SLOTS_%s=%d", of.variable, 2*of.slots)
+		}
+	}
+	return ""
+}
+
 func (d *doctor) examineQueue(q oversight.QueueStats) {
 	check := "queue " + q.Queue
 	detail := fmt.Sprintf("%d waiting, %s", q.Backlog, word.Count(q.WorkflowPollers+q.ActivityPollers, "poller", "pollers"))
 	if age := time.Duration(q.Age); age > oldestBacklog {
-		d.add(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, word.Age(age)),
-			"start more workers, or raise their slots (HOLDFAST_WORKER_SLOTS_…)")
+		d.add(check, resultWarn, fmt.Sprintf("%s, the oldest for %s", detail, word.Age(age)), "start more workers"+d.moreSlots(q.Queue))
 		return
 	}
 	d.add(check, resultOK, detail, "")

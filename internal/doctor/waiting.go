@@ -108,11 +108,13 @@ type notifyResult struct {
 
 func (d *doctor) examineNotifications(ctx context.Context, f persistence.Facts) {
 	if !d.cfg.Notify.URLs.IsSet() {
-		d.add("notifications", resultWarn, "notifications of failures and outages are off", "set HOLDFAST_NOTIFY_URLS")
+		d.add("notifications", resultWarn, "notifications of failures and outages are off",
+			"set HOLDFAST_NOTIFY_URLS=generic+https://alerts.internal/hook, or a URL of Slack, Telegram or e-mail, for the workers")
 		return
 	}
 	if _, err := stores.NewNotifier(d.cfg); err != nil {
-		d.add("notifications", resultFail, err.Error(), "correct it; see github.com/nicholas-fedor/shoutrrr")
+		d.add("notifications", resultFail, err.Error(),
+			"correct it, such as HOLDFAST_NOTIFY_URLS=generic+https://alerts.internal/hook; see github.com/nicholas-fedor/shoutrrr")
 		return
 	}
 	var last notifyResult
@@ -129,10 +131,11 @@ func (d *doctor) reportNotifications(f persistence.Facts, last notifyResult) {
 	switch {
 	case f.Untold > 0 && last.Failures > 0 && last.Channels == 0:
 		d.add("notifications", resultFail, detail+"; the last try: "+last.Error,
-			"no channel takes messages: correct HOLDFAST_NOTIFY_URLS, and start the workers with it")
+			"no channel takes messages: correct the URLs, such as HOLDFAST_NOTIFY_URLS=generic+https://alerts.internal/hook, and "+
+				"restart the workers")
 	case f.Untold > 0 && f.Now.Sub(*f.UntoldSince) > unnotifiedFor+d.cfg.Notify.Interval:
-		d.add("notifications", resultWarn, detail, fmt.Sprintf("a worker that has HOLDFAST_NOTIFY_URLS reports them within %s; "+
-			"if this stays, start the workers with it", d.cfg.Notify.Interval))
+		d.add("notifications", resultWarn, detail, fmt.Sprintf("a worker with the same HOLDFAST_NOTIFY_URLS as this command "+
+			"reports them within %s; if this stays, give the workers that value", d.cfg.Notify.Interval))
 	default:
 		d.add("notifications", resultOK, detail, "")
 	}

@@ -61,7 +61,7 @@ var causes = map[denial.Reason]denial.Cause{
 	},
 	ReasonTooLarge: {
 		Means: "the body is larger than the definition lets it be",
-		Next:  "raise body_limit in the definition, or have less sent at once",
+		Next:  "set `body_limit: 5242880` (5 MiB; 25 MiB at most) in the definition, or have less sent at once",
 	},
 	ReasonInvalid: {
 		Means: "a condition under refuse in the definition holds for one of its events",

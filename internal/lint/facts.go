@@ -11,8 +11,9 @@ import (
 	"holdfast/providers/mapping"
 )
 
-// Facts describes what would happen to the request as a whole: alternating names and values. A value may be "".
-func (e Explanation) Facts(p *providers.Provider) []string {
+// Facts describes what would happen to the request as a whole: alternating names and values. A value may be "". otherwise is how
+// the installation replays.
+func (e Explanation) Facts(p *providers.Provider, otherwise Replaying) []string {
 	answer, refusal := "yes, by "+e.Scheme, ExplainedRefusal{}
 	if e.Refused != "" {
 		answer, refusal = "refused: "+string(e.Refused), *e.Refusal
@@ -24,7 +25,7 @@ func (e Explanation) Facts(p *providers.Provider) []string {
 	return []string{
 		"authentic", answer, "because", refusal.Means, "scheme", refusal.Scheme, "found", refusal.Detail, "next", refusal.Next,
 		"otherwise", refusal.Otherwise, "elsewhere", e.Elsewhere,
-		"reply", reply, "limits", Limits(p), "replay", ReplayOf(p),
+		"reply", reply, "limits", Limits(p), "replay", ReplayOf(p, otherwise),
 	}
 }
 

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -126,21 +127,24 @@ func Limits(p *providers.Provider) string {
 	return strings.Join(parts, ", ")
 }
 
+// Replaying is how an installation replays dead events whose definition doesn't say otherwise: how long after the failure at
+// first, and how often. Off leaves all of them to operators.
+type Replaying struct {
+	Base     time.Duration
+	Attempts int
+	Off      bool
+}
+
 // ReplayOf describes the automatic replay of dead events.
-func ReplayOf(p *providers.Provider) string {
+func ReplayOf(p *providers.Provider, otherwise Replaying) string {
 	r := p.Replay()
-	if r.Off {
+	if r.Off || otherwise.Off {
 		return "by operators only"
 	}
-	base, attempts, classes := "HOLDFAST_REPLAY_BASE", "HOLDFAST_REPLAY_ATTEMPTS", ""
-	if r.Base > 0 {
-		base = spell(r.Base)
-	}
-	if r.Attempts > 0 {
-		attempts = strconv.Itoa(r.Attempts)
-	}
+	base, attempts, classes := cmp.Or(r.Base, event.Duration(otherwise.Base)), cmp.Or(r.Attempts, otherwise.Attempts), ""
 	if len(r.Classes) > 0 {
 		classes = fmt.Sprintf(", if it was one of %v", r.Classes)
 	}
-	return fmt.Sprintf("automatically after %s, then each time after twice as long, up to %s times%s", base, attempts, classes)
+	return fmt.Sprintf("automatically after %s, then each time after twice as long, up to %d times%s", spell(base), attempts,
+		classes)
 }

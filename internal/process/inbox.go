@@ -17,7 +17,8 @@ import (
 func (p *process) openInbox(ctx context.Context) error {
 	if !p.cfg.Database.URL.IsSet() {
 		if p.roles.has(RoleIngress) && p.cfg.Ingress.Ack == config.AckStored {
-			return errors.New("HOLDFAST_INGRESS_ACK is stored, but no database is configured: set DATABASE_URL")
+			return errors.New("HOLDFAST_INGRESS_ACK is stored, but no database is configured: set " +
+				"DATABASE_URL=postgres://holdfast@db.internal:5432/holdfast, or HOLDFAST_INGRESS_ACK=either")
 		}
 		return nil
 	}

@@ -96,7 +96,8 @@ func (p *process) dispatcherOf(ctx context.Context) (ingress.Dispatcher, error) 
 		return nil, nil
 	}
 	if !p.cfg.Database.URL.IsSet() {
-		return nil, errors.New("HOLDFAST_DISPATCHER_TOKEN needs DATABASE_URL: events and subscriptions are read there")
+		return nil, errors.New("HOLDFAST_DISPATCHER_TOKEN needs a database, where events and subscriptions are read: set " +
+			"DATABASE_URL=postgres://holdfast@db.internal:5432/holdfast")
 	}
 	side, _, err := p.openSide(ctx)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/event"
+	"holdfast/internal/lint"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/manual"
@@ -50,6 +51,8 @@ type Options struct {
 	// Definitions are the providers' definitions, and Refusals count this process's refused requests; nil leaves either out.
 	Definitions *providers.Live
 	Refusals    api.RefusalMemory
+	// Replaying is how the installation replays dead events whose definition doesn't say.
+	Replaying lint.Replaying
 	// PublicURL is the ingress's URL as senders see it, for trying requests; "" if unknown.
 	PublicURL string
 }

@@ -38,7 +38,7 @@ var stateVerbs = map[string]stateVerb{
 	"resume": {
 		to: delivery.DestinationReady, title: "Resume", button: "Resume it", done: "Resumed: pending deliveries are sent now.",
 		question: "Sends pending deliveries immediately, oldest first, at the destination's rate. If that is too much for it, " +
-			"set a rate before.",
+			"set a rate before, such as 10 requests a second.",
 	},
 }
 

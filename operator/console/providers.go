@@ -214,7 +214,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		return err
 	}
 	data := providerPage{
-		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p), Definition: string(text),
+		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p, c.Replaying), Definition: string(text),
 		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Path: c.Definitions.Path(p),
 	}
 	if data.Path != "" {

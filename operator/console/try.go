@@ -214,10 +214,10 @@ func (c *Console) try(p *providers.Provider, f tryForm) (*tried, error) {
 		if p, err = sign(p, r, now); err != nil {
 			return nil, err
 		}
-		return newTried(p, lint.Explain(p, r, now), ""), nil
+		return c.newTried(p, lint.Explain(p, r, now), ""), nil
 	}
 	e, as := lint.ExplainPasted(p, r, now)
-	return newTried(p, e, as), nil
+	return c.newTried(p, e, as), nil
 }
 
 var (
@@ -237,8 +237,8 @@ func sign(p *providers.Provider, r *auth.Request, now time.Time) (*providers.Pro
 	return with, nil
 }
 
-func newTried(p *providers.Provider, e lint.Explanation, as string) *tried {
-	t := &tried{Explanation: e, As: as, Facts: pairsOf(e.Facts(p))}
+func (c *Console) newTried(p *providers.Provider, e lint.Explanation, as string) *tried {
+	t := &tried{Explanation: e, As: as, Facts: pairsOf(e.Facts(p, c.Replaying))}
 	for i := range e.Events {
 		t.Events = append(t.Events, triedEvent{e.Events[i], pairsOf(e.Events[i].Facts())})
 	}

@@ -56,7 +56,8 @@ func (s *Service) cleanArchive(ctx context.Context) error {
 	case err != nil:
 		return err
 	case archive == nil:
-		return errors.New("HOLDFAST_ARCHIVE is not set here")
+		return errors.New("HOLDFAST_ARCHIVE isn't set here, and the archive has files: give it the workers' value, such as " +
+			"HOLDFAST_ARCHIVE=file:///var/lib/holdfast/archive")
 	}
 	return archive.Clean(ctx)
 }

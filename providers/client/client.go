@@ -240,7 +240,8 @@ func (c *Client) refused(what string, response *http.Response, secrets []string)
 			what, status, strings.Join(secrets, ", "), verb)
 	case status == http.StatusTooManyRequests:
 		e = recovery.Errorf(recovery.KindLimited,
-			"%s: 429, the provider's rate limit is reached: lower api.rate if it happens often", what)
+			"%s: 429, the provider's rate limit is reached: if it happens often, set a lower `api.rate`, such as "+
+				"{requests: 5, per: 1s}", what)
 	case status >= http.StatusInternalServerError, status == http.StatusRequestTimeout:
 		e = recovery.Errorf(recovery.KindUnavailable, "%s: %d, the provider failed", what, status)
 	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:

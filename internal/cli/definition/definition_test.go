@@ -133,10 +133,11 @@ func TestExplainARequest(t *testing.T) {
 // show and explain print a definition's rate limits and automatic replay, its own or the configured defaults.
 func TestLimitsAndReplayAreStated(t *testing.T) {
 	t.Setenv("HOLDFAST_PROVIDERS_RATE", "100/1m")
+	t.Setenv("HOLDFAST_REPLAY_ATTEMPTS", "5")
 	for name, want := range map[string][2]string{
 		"stripe": {
 			"2000 requests in 1m",
-			"automatically after HOLDFAST_REPLAY_BASE, then each time after twice as long, up to HOLDFAST_REPLAY_ATTEMPTS times",
+			"automatically after 1h, then each time after twice as long, up to 5 times",
 		},
 		"rentprog": {
 			"30 requests in 1s from one address to one process",

@@ -107,7 +107,11 @@ func (o explainOptions) request(
 }
 
 func writeExplanation(w io.Writer, p *providers.Provider, e lint.Explanation) error {
-	if err := cli.WriteFields(w, e.Facts(p)...); err != nil {
+	otherwise, err := replaying()
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteFields(w, e.Facts(p, otherwise)...); err != nil {
 		return err
 	}
 	if e.Refused == "" && !e.Challenge && len(e.Events) == 0 {

@@ -96,6 +96,12 @@ func withCatalogue(
 	}
 }
 
+// replaying returns how a role started here would replay dead events.
+func replaying() (lint.Replaying, error) {
+	cfg, _, err := config.LoadBesideDev()
+	return lint.Replaying{Base: cfg.Replay.Base, Attempts: cfg.Replay.Attempts, Off: !cfg.Replay.Automatic}, err
+}
+
 func showCommand() *cobra.Command {
 	return cli.WithJSON(&cobra.Command{
 		Use:     "show PROVIDER",
@@ -124,7 +130,11 @@ func writeProvider(w io.Writer, p *providers.Provider) error {
 	}
 	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n", source, strings.Join(p.Paths(), " "),
 		strings.Join(p.Schemes(), " | "))
-	fmt.Fprintf(w, "# limits:  %s\n# replay: %s\n# secrets: %s\n", lint.Limits(p), lint.ReplayOf(p),
+	otherwise, err := replaying()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "# limits:  %s\n# replay: %s\n# secrets: %s\n", lint.Limits(p), lint.ReplayOf(p, otherwise),
 		strings.Join(listed.Secrets, " "))
 	if fmt.Fprintf(w, "# state:   %s", listed.Secret); listed.Because != "" {
 		fmt.Fprintf(w, " (%s)", listed.Because)

@@ -95,7 +95,7 @@ func (f *forwarder) sign(r *auth.Request, provider string) error {
 	p, ok := f.lookup(provider)
 	if !ok {
 		return fmt.Errorf(
-			"no definition of %s, which says how to sign: set --providers-dir", provider)
+			"no definition of %s, which says how to sign: pass its folder, such as --providers-dir ./my-providers", provider)
 	}
 	if err := p.Sign(r, f.secret, time.Now()); err != nil {
 		return fmt.Errorf("sign as %s: %w", provider, err)

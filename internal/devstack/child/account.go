@@ -30,7 +30,7 @@ func Unprivileged(paths ...string) (*Account, error) {
 	}
 	if missing := missingCapabilities(); len(missing) > 0 {
 		return nil, fmt.Errorf("PostgreSQL refuses to run as root, and this root, which lacks %s, cannot run it as %q: "+
-			"run as an ordinary user, or set DATABASE_URL to a database that you have",
+			"run as an ordinary user, or set DATABASE_URL=postgres://you@127.0.0.1:5432/holdfast, a database that you have",
 			strings.Join(missing, " and "), acc.Name)
 	}
 	for _, path := range paths {

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/internal/config"
 	"holdfast/internal/doctor"
+	"holdfast/internal/lint"
 	"holdfast/internal/telemetry"
 	"holdfast/operator"
 	"holdfast/operator/access"
@@ -24,6 +25,9 @@ func (s Side) Console(o operator.Options, store *persistence.Store, history *tel
 		API: o.API, Prefix: o.Prefix, Version: o.Version, Log: slog.Default(),
 		Doctor: doctor.NewWatch(s.Config, store, s.Temporal).Last, History: historyOf(history),
 		Definitions: s.Catalogue(), Refusals: o.Refusals, PublicURL: s.Config.Ingress.PublicURL,
+		Replaying: lint.Replaying{
+			Base: s.Config.Replay.Base, Attempts: s.Config.Replay.Attempts, Off: !s.Config.Replay.Automatic,
+		},
 		Namespace: s.Config.Temporal.Namespace, TraceURL: s.Config.Operator.TraceURL,
 	}
 	if len(o.TemporalWeb) > 0 {

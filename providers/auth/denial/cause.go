@@ -31,7 +31,8 @@ var causes = map[Reason]Cause{
 	},
 	Address: {
 		"the sender's address is in none of the allowed networks",
-		"compare it with the networks that the sender publishes; behind a proxy set HOLDFAST_INGRESS_TRUSTED_PROXIES",
+		"compare it with the networks that the sender publishes; behind a proxy, set HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8 " +
+			"(the proxy's network)",
 	},
 	MissingSignature: {
 		"the request has no signature",
@@ -108,7 +109,7 @@ var causes = map[Reason]Cause{
 	},
 	OtherURL: {
 		"the secret is right, but the sender called another URL than the one that Holdfast assumes",
-		"set HOLDFAST_INGRESS_PUBLIC_URL to the URL that the sender calls",
+		"set HOLDFAST_INGRESS_PUBLIC_URL=https://hooks.example.com (the scheme and host that the sender calls)",
 	},
 	WrongClaim: {
 		"the token is signed with our secret, but is meant for another recipient",
@@ -155,7 +156,8 @@ func (e *Error) Detail() string {
 		found = append(found, "signature doesn't match")
 	}
 	if e.SignsURL && e.Reason == BadSignature {
-		found = append(found, "the signature covers the URL that the sender called: check HOLDFAST_INGRESS_PUBLIC_URL")
+		found = append(found, "the signature covers the URL that the sender called: HOLDFAST_INGRESS_PUBLIC_URL must be its "+
+			"scheme and host, such as https://hooks.example.com")
 	}
 	if e.Hint != "" {
 		found = append(found, e.Hint)
