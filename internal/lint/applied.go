@@ -35,7 +35,8 @@ func (a applied) add(sample string, rules []mapping.ExplainedRule) {
 
 // checkApplied looks for rules for entities that change nothing in any sample: a wrong path gives null, which is no error.
 func (l *linter) checkApplied() {
-	if len(l.written.Samples) == 0 || slices.ContainsFunc(l.found, func(f Finding) bool { return f.Rule == RuleSampleFails }) {
+	failed := slices.ContainsFunc(l.found, func(f Finding) bool { return f.Rule == RuleSampleFails })
+	if len(l.written.Samples) == 0 || l.shown.requests == 0 || failed {
 		return // nothing is known of rules whose samples fail
 	}
 	l.checkAppliedIn("entities", l.written.Entities)

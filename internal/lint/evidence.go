@@ -22,7 +22,7 @@ func (l *linter) checkEvidence() {
 	for _, name := range l.written.Why.Missing() {
 		l.advise("why."+name, RuleUnexplained, "is missing")
 	}
-	if len(l.written.Samples) == 0 {
+	if len(l.written.Samples) == 0 || l.shown.requests == 0 {
 		return // already reported
 	}
 	x, err := jq.Compile("type", string(l.written.Type))

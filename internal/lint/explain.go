@@ -122,6 +122,9 @@ type ExplainedEvent struct {
 	Question *ExplainedQuestion `json:"question,omitempty"`
 	// DeadLetter is why the event would become a dead letter.
 	DeadLetter *ExplainedFailure `json:"dead_letter,omitempty"`
+
+	// times are the expressions for the time with their values.
+	times []mapping.ExplainedTime
 }
 
 // ExplainedQuestion is a question with its answer if no handler gives one.
@@ -269,7 +272,7 @@ func explain(
 	receipt := item.Receipt
 	receipt.ReceivedAt = now
 	trace, err := p.Trace(receipt, item.Body, proven)
-	e.Rules, e.KeyParts, e.OccurredFrom = trace.Rules, trace.KeyParts, trace.OccurredFrom
+	e.Rules, e.KeyParts, e.OccurredFrom, e.times = trace.Rules, trace.KeyParts, trace.OccurredFrom, trace.Times
 	if err != nil {
 		e.DeadLetter = failureOf(err)
 		return e, nil

@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"holdfast/providers/decode"
@@ -37,13 +36,14 @@ func (l *linter) checkKey(at string, k *definition.Key, dedupe *definition.Durat
 			"is missing: without it and without a delivery ID, retries that come after an hour count as other events")
 	}
 	l.checkCounter(at, k)
+	l.checkParts(at, k)
 	if k.Certainty == guessed || dedupe == nil || *dedupe == 0 {
 		return // a guessed key has no such window
 	}
 	tolerance, signedTime := l.signedTime()
 	switch {
 	case signedTime && time.Duration(*dedupe) < tolerance:
-		l.hint(at+"dedupe", RuleShortWindow,
+		l.add(at+"dedupe", RuleShortWindow,
 			"is shorter than the timestamp tolerance of %s: a request can be replayed in between", tolerance)
 	case !signedTime && l.provider.Origin() != definition.OriginBuiltIn: // their windows follow the provider's documentation
 		l.hint(at+"dedupe", RuleReplay,
@@ -113,10 +113,7 @@ func (l *linter) checkCounter(at string, k *definition.Key) {
 }
 
 // isCounter recognizes camel case, too.
-func isCounter(field string) bool {
-	plain := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
-	return slices.ContainsFunc(counters, func(name string) bool { return plain(name) == plain(field) })
-}
+func isCounter(field string) bool { return isNamed(field, counters) }
 
 // hint records advice, also for built-in definitions.
 func (l *linter) hint(field string, rule Rule, format string, args ...any) {

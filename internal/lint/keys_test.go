@@ -43,7 +43,7 @@ func TestAdviceAboutKeys(t *testing.T) {
 				require.NotEqual(t, RuleInvalid, f.Rule, f.Message)
 				for _, rule := range rules {
 					if f.Rule == rule {
-						require.True(t, f.Advice)
+						require.Equal(t, rule != RuleShortWindow, f.Advice)
 						found = append(found, rule)
 					}
 				}

@@ -52,6 +52,11 @@ const (
 	RuleReplay      Rule = "replay"
 	RuleCounter     Rule = "retry-counter"
 	RuleRecover     Rule = "recover"
+	RuleNoInput     Rule = "no-input"
+	RuleUntimed     Rule = "untimed"
+	RuleUndeleted   Rule = "undeleted"
+	RuleUnhidden    Rule = "unhidden"
+	RuleCoarseKey   Rule = "coarse-key"
 )
 
 // String returns "file:line:column: field: message [rule]", after "advice: " for advice.
@@ -75,6 +80,7 @@ type linter struct {
 	found   []Finding
 	seen    map[string]bool
 	applied applied
+	shown   shown
 }
 
 // trialOf returns the provider with secrets that fit every scheme.
@@ -113,6 +119,7 @@ func findingsOf(p *providers.Provider) []Finding {
 		l.checkEntities(at+"entities", o.Entities, o.Types)
 	}
 	l.checkVersions()
+	l.checkInputs()
 	l.checkQuestions()
 	l.checkDecoders()
 	l.checkUnsigned()
@@ -120,6 +127,7 @@ func findingsOf(p *providers.Provider) []Finding {
 		l.add("", RuleSecret, "%s", problem)
 	}
 	l.checkSamples()
+	l.checkShown()
 	l.checkApplied()
 	l.checkEvidence()
 	l.checkKeys()

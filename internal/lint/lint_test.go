@@ -186,7 +186,7 @@ func TestLintOfBatches(t *testing.T) {
 	t.Parallel()
 	batch := strings.NewReplacer("type: .body", "batch: {items: all}\ntype: .body",
 		`{id: "evt_\(.id)", type: "order.paid", order: "o\(.id)", at: .rfc3339}`,
-		`{all: [{id: "1\(.id)", type: "order.paid", order: "o1"}, {id: "2\(.id)", type: "order.sent"}]}`).Replace(sampled)
+		`{all: [{id: "1\(.id)", type: "order.paid", order: "o1", at: .rfc3339}, {id: "2\(.id)", type: "order.sent"}]}`).Replace(sampled)
 	require.Empty(t, lintOf(t, batch))
 	same := lintOf(t, strings.Replace(batch, `"2\(.id)"`, `"1\(.id)"`, 1))
 	require.Equal(t, RuleSharedKey, same[0].Rule)
@@ -243,7 +243,7 @@ func TestPageNamesRules(t *testing.T) {
 	require.NoError(t, err)
 	for _, rule := range []Rule{
 		RuleInvalid, RuleNoSamples, RuleSampleFails, RuleSampleType, RuleSharedKey, RuleUnreachable, RuleUnscoped, RuleUnsigned,
-		RuleSecret, RuleUnsourced, RuleUnexplained, RuleFewSamples, RuleIneffective, RuleUnversioned,
+		RuleSecret, RuleUnsourced, RuleUnexplained, RuleFewSamples, RuleIneffective, RuleUnversioned, RuleCoarseKey, RuleNoInput, RuleUntimed, RuleUndeleted, RuleUnhidden,
 	} {
 		require.Contains(t, string(page), "| `"+string(rule)+"` |")
 	}

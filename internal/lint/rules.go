@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"holdfast/event"
 	"holdfast/providers/decode"
@@ -22,6 +23,7 @@ func (l *linter) unreached(field, format string, args ...any) {
 func (l *linter) checkOverrides() {
 	for i, o := range l.written.Overrides {
 		field := fmt.Sprintf("overrides[%d]", i)
+		l.checkPatterns(field+".types", o.Types)
 		var alone []string
 		for k, t := range o.Types {
 			if l.coveringOverride(i, t) >= 0 {
@@ -38,6 +40,22 @@ func (l *linter) checkOverrides() {
 		}
 		for _, one := range alone {
 			l.unreached(one, "an earlier override covers it")
+		}
+	}
+}
+
+var (
+	// regularSigns occur in regular expressions, and in no provider's types.
+	regularSigns = regexp.MustCompile(`[\\^$|]|\.\+`)
+	asPattern    = strings.NewReplacer(`\.`, ".", ".*", "*", ".+", "*", "^", "", "$", "", `\`, "")
+)
+
+// checkPatterns looks for regular expressions among types.
+func (l *linter) checkPatterns(field string, types []string) {
+	for i, t := range types {
+		if regularSigns.MatchString(t) {
+			l.unreached(fmt.Sprintf("%s[%d]", field, i), "%q looks like a regular expression, and only * has a meaning: write %q",
+				t, asPattern.Replace(t))
 		}
 	}
 }
@@ -80,6 +98,7 @@ func (l *linter) checkEntities(field string, rules []definition.Entity, within [
 			l.add(at+".scope", RuleUnscoped, "is missing: events come from several sources, so say `source`, or `provider` where "+
 				"an ID is unique over all of them")
 		}
+		l.checkPatterns(at+".types", e.Types)
 		types, others := definition.Globs(e.Types), definition.Globs(within)
 		if !definition.AnyOverlaps(types, others) {
 			l.unreached(at+".types", "the override is for other types")

@@ -90,6 +90,7 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 	if _, handshake := l.trial.Challenge(r, lintTime); handshake {
 		return true
 	}
+	l.shown.requests++
 	items, err := l.provider.Split(r)
 	if err != nil {
 		l.add(field, RuleSampleFails, "takes too long to evaluate")
@@ -105,6 +106,7 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 		types = append(types, e.Type)
 		l.checkEvent(field, &items[i], e, silent)
 		l.applied.add(name, e.Entities)
+		l.shown.add(name, &items[i], e)
 		if other, exists := keys[e.Key]; exists {
 			l.add(field, RuleSharedKey, "%s", sharedKey(name, other))
 		}

@@ -158,7 +158,7 @@ func (p *Problems) extend(all Files, tree map[string]any, depth int) map[string]
 	}
 	below, known := all[base]
 	if !known || depth == 0 {
-		p.Add("extends", "%q isn't a definition, or extends itself", base)
+		p.Add("extends", "%q isn't a definition, or extends itself%s", base, didYouMean(base, all.Names()))
 		return tree
 	}
 	inherited := merge(p.extend(all, below.Tree, depth-1), nil)

@@ -84,7 +84,7 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 	}
 	query, err := parse(source)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w%s", err, hint(source, err))
 	}
 	if reason := forbidden(query); reason != "" {
 		return nil, errors.New(reason)
@@ -95,7 +95,7 @@ func compile(field, source string, change func(*gojq.Query)) (*Expression, error
 	x := &Expression{Field: field, Source: source, Dependencies: dependenciesOf(query), Names: namesOf(query), Paths: pathsOf(query)}
 	change(query)
 	if x.code, err = compileMetered(query); err != nil {
-		return nil, fmt.Errorf("does not compile: %w", err)
+		return nil, fmt.Errorf("does not compile: %w%s", err, hint(source, err))
 	}
 	return x, nil
 }

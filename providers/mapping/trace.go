@@ -36,11 +36,24 @@ func (r *Rules) TraceKey(ctx context.Context, in jq.Input, proven auth.Coverage)
 	return parts
 }
 
-// TraceTime returns the expression that provides the time, and its unit. It also returns all time expressions: one that fails
-// counts as missing.
-func (r *Rules) TraceTime(ctx context.Context, in jq.Input, receivedAt time.Time) (from string, all []*jq.Expression) {
+// ExplainedTime is an expression for the time of an event.
+type ExplainedTime struct {
+	Field, Expr string
+	Units       []string
+	// Value is what it returned, "" for nothing.
+	Value string
+}
+
+// TraceTime returns the expression that provides the time, and its unit; "" if none does. tried are all expressions with their
+// values, and all are the same: one that fails counts as missing.
+func (r *Rules) TraceTime(
+	ctx context.Context, in jq.Input, receivedAt time.Time,
+) (from string, tried []ExplainedTime, all []*jq.Expression) {
 	for _, rule := range r.times {
 		all = append(all, rule.expr)
+		v, _ := rule.expr.First(ctx, in, nil)
+		value, _ := jq.Text(v)
+		tried = append(tried, ExplainedTime{Field: rule.expr.Field, Expr: rule.expr.Source, Units: rule.units, Value: value})
 		for _, unit := range rule.units {
 			one := []timeRule{{expr: rule.expr, units: []string{unit}}}
 			if _, found, err := occurredAt(ctx, one, in, receivedAt); from == "" && err == nil && found {
@@ -48,5 +61,5 @@ func (r *Rules) TraceTime(ctx context.Context, in jq.Input, receivedAt time.Time
 			}
 		}
 	}
-	return from, all
+	return from, tried, all
 }

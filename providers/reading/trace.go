@@ -17,6 +17,8 @@ type Trace struct {
 	KeyParts []mapping.ExplainedPart
 	// OccurredFrom is the expression of the time, with the unit; "" if the event has the time of its receipt.
 	OccurredFrom string
+	// Times are the expressions for the time with their values.
+	Times []mapping.ExplainedTime
 	// Entities are the rules for entities with their results; nil if one fails.
 	Entities []mapping.ExplainedRule
 	// Silent lists the fields of expressions whose failure counts as no value and is otherwise invisible.
@@ -39,7 +41,7 @@ func (p *Reader) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Trac
 		t.Entities = rules.TraceEntities(ctx, r, r.Type, in)
 	}
 	var silent []*jq.Expression
-	t.OccurredFrom, silent = rules.TraceTime(ctx, in, r.ReceivedAt)
+	t.OccurredFrom, t.Times, silent = rules.TraceTime(ctx, in, r.ReceivedAt)
 	silent = append(silent, p.sourceOf)
 	for _, x := range append(silent, p.conditions...) {
 		if _, err := x.First(ctx, in, nil); err != nil {
