@@ -312,7 +312,7 @@ size: ## Count the lines of Go and SQL, by package
 # The pages for users, without generated references, code blocks and punctuation between words.
 .PHONY: words
 words: ## Count the words of the docs for users, by page
-	@git ls-files README.md 'docs/*.md' ':!docs/internals' ':!docs/configuration.md' ':!docs/catalogue.md' ':!docs/api-routes.md' ':!docs/refusal-causes.md' | xargs awk ' \
+	@git ls-files README.md 'docs/*.md' ':!docs/internals' ':!docs/configuration.md' ':!docs/catalogue.md' ':!docs/conformance.md' ':!docs/api-routes.md' ':!docs/refusal-causes.md' | xargs awk ' \
 		FNR == 1 { code = 0 } /^ *```/ { code = !code; next } code { next } \
 		{ for (i = 1; i <= NF; i++) if ($$i ~ /[[:alnum:]]/) { words[FILENAME]++; all++ } } \
 		END { for (page in words) printf "%-36s %8d\n", page, words[page] | "sort"; close("sort"); printf "%-36s %8d\n", "", all }'
@@ -331,6 +331,19 @@ $(CLIENTS): %/node_modules/.package-lock.json: %/package-lock.json
 	@echo "fetching what $* needs from npm (about half a minute, once) ..."
 	@npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel=error && touch $@ || \
 		{ rm -rf $*/node_modules; echo "it cannot be fetched: the tests that need it are skipped"; }
+
+# The libraries are those of `make clients`. LATEST=1 installs the newest ones elsewhere, and compares them with the pinned ones.
+LATEST ?=
+.PHONY: conformance
+conformance: $(CLIENTS_INSTALLED) ## Run the providers' own libraries against the definitions (LATEST=1: also their newest versions)
+	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && export CONFORMANCE_TABLE=$$work/table && \
+	if [ -n "$(LATEST)" ]; then \
+		cp -r e2e/clients/testdata/{libraries,package.json,*.mjs} $$work && \
+		sed -i '/"dependencies"/,/}/s/: "[0-9][^"]*"/: "latest"/' $$work/package.json && \
+		npm install --prefix $$work --ignore-scripts --no-audit --no-fund --loglevel=error && \
+		export NEWEST=$$work NEWEST_REPORT=$$work/report || exit; \
+	fi; \
+	go test -count=1 ./e2e/clients || code=$$?; cat $$work/table; [ -z "$(LATEST)" ] || { echo; cat $$work/report; }; exit $${code:-0}
 
 .PHONY: server
 server: bin/temporal-server bin/temporal-sql-tool ## Build the Temporal server for PostgreSQL (about 6 minutes)

@@ -59,7 +59,7 @@ are. To connect one, see [provider-setup.md](provider-setup.md).
 
 With vectors or a library a definition is proven: %d are. *runs* means that tests run the provider's own library, or the one that its
 documentation names (` + "`e2e/clients`, versions in `e2e/clients/testdata/package.json`" + `): it verifies what Holdfast signs, or Holdfast
-verifies what it signs, and both refuse changed requests. That is so for %d providers.
+verifies what it signs, and both refuse changed requests. That is so for %d providers: [what each of them says](conformance.md).
 
 Tests check every definition with requests that it hasn't signed itself (` + "`providers/testdata/vectors`" + `). They also change the
 secret, the body, each signed header, the time and the algorithm, and expect a refusal each time.

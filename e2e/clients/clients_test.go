@@ -108,6 +108,13 @@ func (d *door) takes(t *testing.T, p *providers.Provider, r request) {
 	}
 }
 
+// refusal is why a request isn't authentic; "" if it is.
+func (d *door) refusal(t *testing.T, p *providers.Provider, r request) string {
+	t.Helper()
+	bound, _ := d.catalogue.Lookup(p.Name())
+	return string(lint.Explain(bound, inside(t, r), time.Now()).Refused)
+}
+
 func (d *door) explain(t *testing.T, p *providers.Provider, r request) lint.Explanation {
 	t.Helper()
 	got := inside(t, r)

@@ -31,6 +31,11 @@ type library struct {
 	// Signs and Verifies say which of the two the library can do.
 	Signs    bool `json:"signs"`
 	Verifies bool `json:"verifies"`
+	// Error is why the file can't be loaded: the library has moved what it imports.
+	Error string `json:"error"`
+
+	// node runs it.
+	node *node
 }
 
 // signing is the secret that signs.
@@ -61,7 +66,7 @@ type call struct {
 // sign has the library sign a request at a time.
 func (l library) sign(t *testing.T, r request, secret string, at time.Time) (signed request) {
 	t.Helper()
-	err := libraries(t).ask(call{Call: "sign", Library: l.Name, Request: &r, Secret: secret, At: at}, &signed)
+	err := l.node.ask(call{Call: "sign", Library: l.Name, Request: &r, Secret: secret, At: at}, &signed)
 	require.NoError(t, err, "%s does not sign", l.Name)
 	require.NotEmpty(t, signed.Headers, "%s adds nothing", l.Name)
 	return r.with(signed)
@@ -70,7 +75,7 @@ func (l library) sign(t *testing.T, r request, secret string, at time.Time) (sig
 // verify is nil if the library takes the request.
 func (l library) verify(t *testing.T, r request) error {
 	t.Helper()
-	return libraries(t).ask(call{Call: "verify", Library: l.Name, Request: &r, Secret: l.Secret}, nil)
+	return l.node.ask(call{Call: "verify", Library: l.Name, Request: &r, Secret: l.Secret}, nil)
 }
 
 // with is the request with what was added.
@@ -98,15 +103,13 @@ type node struct {
 
 const folder = "testdata"
 
-var started = sync.OnceValues(startNode)
+var started = sync.OnceValues(func() (*node, error) { return startNode(folder) })
 
 // libraries skips the test where they are not installed, unless NO_SKIP is set.
 func libraries(t *testing.T) *node {
 	t.Helper()
 	const install = "install Node.js and npm (apt-get install npm), then `make clients`"
-	_, noNode := exec.LookPath("node")
-	_, notInstalled := os.Stat(filepath.Join(folder, "node_modules"))
-	if missing := errors.Join(noNode, notInstalled); missing != nil {
+	if missing := installed(); missing != nil {
 		if os.Getenv("NO_SKIP") == "" {
 			t.Skipf("the providers' client libraries are not on this machine: %s", install)
 		}
@@ -117,10 +120,21 @@ func libraries(t *testing.T) *node {
 	files, err := os.ReadDir(filepath.Join(folder, "libraries")) // go test, too, sees by this that a file is new
 	require.NoError(t, err)
 	require.Len(t, n.library, len(files))
+	for _, l := range n.library {
+		require.Empty(t, l.Error, l.Name)
+	}
 	return n
 }
 
-func startNode() (*node, error) {
+// installed says what is missing for the libraries.
+func installed() error {
+	_, noNode := exec.LookPath("node")
+	_, notInstalled := os.Stat(filepath.Join(folder, "node_modules"))
+	return errors.Join(noNode, notInstalled)
+}
+
+// startNode runs the libraries of a folder.
+func startNode(folder string) (*node, error) {
 	command := exec.Command("node", "--disable-warning=ExperimentalWarning", "main.mjs")
 	command.Dir, command.Stderr = folder, os.Stderr
 	in, err := command.StdinPipe()
@@ -136,6 +150,9 @@ func startNode() (*node, error) {
 	}
 	n := &node{in: in, out: bufio.NewReader(out)}
 	err = n.ask(call{Call: "list"}, &n.library)
+	for i := range n.library {
+		n.library[i].node = n
+	}
 	return n, err
 }
 

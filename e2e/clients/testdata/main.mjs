@@ -1,18 +1,23 @@
 // Answers each line of standard input, {call, …}, with a line on standard output: {value} or {error}. It ends with its input.
 import { createInterface } from "node:readline";
 import { readdirSync } from "node:fs";
+import { survey } from "./survey.mjs";
 import { mock } from "node:test";
 
 console.log = console.error; // standard output is for answers
 
 const libraries = {};
 for (const file of readdirSync(new URL("libraries/", import.meta.url)).sort()) {
-  libraries[file.replace(/\.mjs$/, "")] = (await import(`./libraries/${file}`)).default;
+  const name = file.replace(/\.mjs$/, "");
+  // Only a version that isn't the pinned one may fail to load.
+  libraries[name] = await import(`./libraries/${file}`).then((m) => m.default, (e) => ({ error: String(e?.message || e) }));
 }
 
 const calls = {
   list: () =>
     Object.entries(libraries).map(([name, { sign, verify, ...rest }]) => ({ name, signs: !!sign, verifies: !!verify, ...rest })),
+
+  survey,
 
   // Libraries take the time from the clock, so that it is set for the call.
   async sign({ library, request, secret, at }) {

@@ -1,0 +1,150 @@
+package clients
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// surveyed is a package as testdata/survey.mjs sees it.
+type surveyed struct {
+	Version string   `json:"version"`
+	Exports []string `json:"exports"`
+	Headers []string `json:"headers"`
+}
+
+// TestTheNewestLibraries compares the newest versions, in the folder that NEWEST names, with the pinned ones, and writes what
+// differs to the file that NEWEST_REPORT names. It fails if a library no longer verifies what Holdfast signs, or accepts a changed
+// body. `make conformance LATEST=1` runs it.
+func TestTheNewestLibraries(t *testing.T) {
+	t.Parallel()
+	at := os.Getenv("NEWEST")
+	if at == "" {
+		t.Skip("`make conformance LATEST=1` runs it: it installs the newest libraries")
+	}
+	pinned := libraries(t)
+	newest, err := startNode(at)
+	require.NoError(t, err)
+	var before, after map[string]surveyed
+	require.NoError(t, pinned.ask(call{Call: "survey"}, &before))
+	require.NoError(t, newest.ask(call{Call: "survey"}, &after))
+	report := packageChanges(before, after)
+	for _, l := range newest.library {
+		of, failed := libraryChanges(t, pinned.byName(t, l.Name), l)
+		report = append(report, of...)
+		for _, why := range failed {
+			t.Errorf("%s: %s", l.Name, why)
+		}
+	}
+	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", len(after), len(newest.library))), "\n")
+	require.NoError(t, os.WriteFile(os.Getenv("NEWEST_REPORT"), []byte(text+"\n"), 0o600))
+}
+
+func packageChanges(before, after map[string]surveyed) (report []string) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		was, is := before[name], after[name]
+		if was.Version == is.Version {
+			continue
+		}
+		line := fmt.Sprintf("%s %s → %s", name, was.Version, is.Version)
+		if major(was.Version) != major(is.Version) {
+			line += " (a newer major)"
+		}
+		report = append(report, line)
+		for _, of := range []struct {
+			what      string
+			were, are []string
+		}{{"exports", was.Exports, is.Exports}, {"headers", was.Headers, is.Headers}} {
+			if added := without(of.are, of.were); len(added) > 0 {
+				report = append(report, "  new "+of.what+": "+strings.Join(added, ", "))
+			}
+			if gone := without(of.were, of.are); len(gone) > 0 {
+				report = append(report, "  "+of.what+" that are gone: "+strings.Join(gone, ", "))
+			}
+		}
+	}
+	return report
+}
+
+// libraryChanges returns what a newer version does otherwise, and what is wrong with that.
+func libraryChanges(t *testing.T, pinned, newest library) (report, failed []string) {
+	t.Helper()
+	if newest.Error != "" {
+		return nil, []string{"it can't be loaded: " + newest.Error}
+	}
+	p := pinned.provider(t, catalogueWith(t, pinned.Secret))
+	was, is := pinned.behaviour(t, p), newest.behaviour(t, p)
+	for _, change := range slices.Sorted(slices.Values(changes(was, is))) {
+		report = append(report, newest.Name+": "+change)
+	}
+	if newest.Verifies && is[genuine] != accepted {
+		failed = append(failed, "it refuses what Holdfast signs")
+	}
+	if newest.Verifies && is[mutated] != refused {
+		failed = append(failed, "it accepts a changed body")
+	}
+	if newest.Signs {
+		d := &door{catalogue: catalogueWith(t, newest.Secret), in: map[string]string{}}
+		signed := newest.sign(t, sampleOf(t, p, p.SampleTypes()[0], uniqueID()), newest.signing(), time.Now())
+		if why := d.refusal(t, p, signed); why != "" {
+			failed = append(failed, "Holdfast refuses what it signs: "+why)
+		}
+	}
+	return report, failed
+}
+
+func without(all, others []string) (rest []string) {
+	for _, one := range all {
+		if !slices.Contains(others, one) {
+			rest = append(rest, one)
+		}
+	}
+	return rest
+}
+
+// A version that verifies otherwise is reported, and fails if it no longer fits the definition.
+func TestChangesOfANewerVersionAreReported(t *testing.T) {
+	t.Parallel()
+	pinned := libraries(t).byName(t, "stripe")
+	for name, c := range map[string]struct{ verify, report, failed string }{
+		"accepts anything": {"() => true", "stripe: newly accepted: a request without a signature", "it accepts a changed body"},
+		"accepts nothing":  {"() => false", "stripe: newly refused: a request as signed", "it refuses what Holdfast signs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			for _, file := range []string{"main.mjs", "survey.mjs"} {
+				require.NoError(t, os.Link("testdata/"+file, folder+"/"+file))
+			}
+			require.NoError(t, os.Mkdir(folder+"/libraries", 0o700))
+			text := fmt.Sprintf("export default {provider: %q, secret: %q, verify: %s};", pinned.Provider, pinned.Secret, c.verify)
+			require.NoError(t, os.WriteFile(folder+"/libraries/stripe.mjs", []byte(text), 0o600))
+			newest, err := startNode(folder)
+			require.NoError(t, err)
+			report, failed := libraryChanges(t, pinned, newest.byName(t, "stripe"))
+			require.Contains(t, report, c.report)
+			require.Equal(t, []string{c.failed}, failed)
+		})
+	}
+}
+
+// Newer versions are listed with what is new in them; a newer major says so.
+func TestChangesOfPackagesAreListed(t *testing.T) {
+	t.Parallel()
+	before := map[string]surveyed{
+		"a": {"1.4.0", []string{"verify"}, []string{"x-signature"}}, "b": {"0.3.1", nil, nil}, "c": {"2.0.0", nil, nil},
+	}
+	after := map[string]surveyed{
+		"a": {"2.0.0", []string{"unwrap"}, []string{"webhook-signature", "x-signature"}}, "b": {"0.4.0", nil, nil}, "c": {"2.0.0", nil, nil},
+	}
+	require.Equal(t, []string{
+		"a 1.4.0 → 2.0.0 (a newer major)", "  new exports: unwrap", "  exports that are gone: verify", "  new headers: webhook-signature",
+		"b 0.3.1 → 0.4.0 (a newer major)",
+	}, packageChanges(before, after))
+}
