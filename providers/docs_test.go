@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -87,6 +88,7 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | `%s` |\n", name, name, evidence, strings.Join(p.Schemes(), "; "),
 			strings.Join(p.SecretNames(), "`, `"))
 	}
+	writeFacts(&b, c)
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
 		writeEntry(&b, p)
@@ -118,7 +120,7 @@ func writeEntry(b *strings.Builder, p *Provider) {
 	for _, source := range d.Sources {
 		for _, e := range definition.Evidences {
 			if text := e.Of(source); text != "" {
-				fmt.Fprintf(b, "- %s: %s\n", strings.ToUpper(string(e[:1]))+string(e[1:]), linked(text))
+				fmt.Fprintf(b, "- %s: %s%s\n", strings.ToUpper(string(e[:1]))+string(e[1:]), linked(text), checkedOn(source.Checked))
 			}
 		}
 	}
@@ -131,6 +133,40 @@ func writeEntry(b *strings.Builder, p *Provider) {
 		{"A second subscription", d.Why.Second}, {"The wrong key", d.Why.Wrong}, {"Where IDs are unique", d.Why.Scope}, {"Order", d.Why.Order},
 	} {
 		fmt.Fprintf(b, "| %s | %s |\n", reason.of, strings.ReplaceAll(reason.text, "|", `\|`))
+	}
+}
+
+func checkedOn(day string) string {
+	if day == "" {
+		return ""
+	}
+	return ", checked on " + day
+}
+
+// writeFacts lists what is to be checked again, counted from the newest check: the page doesn't change with the calendar.
+func writeFacts(b *strings.Builder, c *Catalogue) {
+	var facts []definition.Fact
+	newest, undated := "", 0
+	for _, name := range c.Names() {
+		p, _ := c.Lookup(name)
+		for _, f := range p.Written().Facts() {
+			if newest = max(newest, f.Checked); f.Checked == "" {
+				undated++
+				continue
+			}
+			facts = append(facts, f)
+		}
+	}
+	now, _ := time.Parse(time.DateOnly, newest)
+	fmt.Fprintf(b, "\n## Facts to check again\n\nRetry schedules, tolerances and limits change. Each source says when the definition was last "+
+		"compared with it;\n`holdfast doctor --facts` lists those for which that is over a year ago or unknown, and sends nothing. "+
+		"Of %d sources, %d have no date.\nOver a year before %s, the newest check:\n\n", len(facts)+undated, undated, newest)
+	old := slices.DeleteFunc(facts, func(f definition.Fact) bool { return !f.IsOld(now) })
+	for _, f := range old {
+		fmt.Fprintf(b, "- `%s`: %s, checked on %s\n", f.Provider, linked(f.Source), f.Checked)
+	}
+	if len(old) == 0 {
+		b.WriteString("- None\n")
 	}
 }
 

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -15,6 +16,38 @@ type Source struct {
 	Documentation string `yaml:"documentation"`
 	// Observed says who has seen such requests, for a sender without documentation.
 	Observed string `yaml:"observed"`
+	// Checked is the day on which the definition was last compared with it, such as 2026-11-28; "" if that isn't known.
+	Checked string `yaml:"checked"`
+}
+
+// Fact is something outside that a definition relies on: a schedule of retries, a tolerance, a limit.
+type Fact struct {
+	Provider string `json:"provider"`
+	// Source is where it is from.
+	Source string `json:"source"`
+	// Checked is the day on which the definition was last compared with the source, such as 2026-11-28; "" if that isn't known.
+	Checked string `json:"checked,omitempty"`
+}
+
+// IsOld reports whether the fact was checked more than a year ago, or at an unknown time.
+func (f Fact) IsOld(now time.Time) bool {
+	at, err := time.Parse(time.DateOnly, f.Checked)
+	return err != nil || at.Before(now.AddDate(-1, 0, 0))
+}
+
+// Facts returns what the definition relies on.
+func (d *Definition) Facts() (facts []Fact) {
+	for _, s := range d.Sources {
+		for _, e := range Evidences {
+			if text := e.Of(s); text != "" {
+				facts = append(facts, Fact{Provider: d.Name, Source: text, Checked: s.Checked})
+			}
+		}
+	}
+	if d.Maximum != nil {
+		facts = append(facts, Fact{Provider: d.Name, Source: d.Maximum.Source, Checked: d.Maximum.Checked})
+	}
+	return facts
 }
 
 // Maximum is the largest body that the sender documents: a body_limit below it refuses what the sender really sends.
@@ -34,8 +67,12 @@ func (p *Problems) CheckMaximum(field string, m *Maximum) {
 		p.Add(field+".bytes", "want the number of bytes that the sender documents")
 	}
 	p.Required(field+".source", m.Source)
-	if _, err := time.Parse(time.DateOnly, m.Checked); err != nil {
-		p.Add(field+".checked", "want the day on which the source was read, such as 2026-11-28")
+	p.checkDay(field+".checked", m.Checked)
+}
+
+func (p *Problems) checkDay(field, day string) {
+	if _, err := time.Parse(time.DateOnly, day); err != nil {
+		p.Add(field, "want the day on which the source was read, such as 2026-11-28")
 	}
 }
 
@@ -106,7 +143,10 @@ func (w Why) Missing() (names []string) {
 
 // CheckSources reports sources that set no field, or several.
 func (p *Problems) CheckSources(field string, sources []Source) {
-	for _, s := range sources {
+	for i, s := range sources {
+		if s.Checked != "" {
+			p.checkDay(fmt.Sprintf("%s[%d].checked", field, i), s.Checked)
+		}
 		named := 0
 		for _, e := range Evidences {
 			if e.Of(s) != "" {

@@ -33,3 +33,11 @@ entities:
 	}
 	require.Empty(t, PlaceOf([]byte("{"), "name").String())
 }
+
+// The day of a check is a date, if there is one.
+func TestADayOfACheckIsADate(t *testing.T) {
+	t.Parallel()
+	p := Problems{}
+	p.CheckSources("sources", []Source{{Library: "acme 1.0", Checked: "last year"}, {Library: "acme 2.0"}})
+	require.ErrorContains(t, p.Err(), "sources[0].checked: want the day on which the source was read")
+}

@@ -1,12 +1,14 @@
 package admin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,7 @@ import (
 
 // DoctorCommand returns `holdfast doctor`.
 func DoctorCommand() *cobra.Command {
+	var facts bool
 	command := cli.WithJSON(&cobra.Command{
 		Use:     "doctor",
 		Short:   "Check the installation and say what to fix (exit 1 if it fails)",
@@ -28,6 +31,9 @@ func DoctorCommand() *cobra.Command {
 			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
 				return err
+			}
+			if facts {
+				return printOldFacts(c, cfg)
 			}
 			telemetry.SetLogger(cfg.Log.Level, true, os.Stderr)
 			found, err := doctor.Examine(c.Context(), cfg)
@@ -44,7 +50,24 @@ func DoctorCommand() *cobra.Command {
 		},
 	})
 	cli.AddWideFlag(command)
+	command.Flags().BoolVar(&facts, "facts", false,
+		"only list sources of definitions that were checked over a year ago, or at an unknown time")
 	return command
+}
+
+// printOldFacts calls no server: it compares dates.
+func printOldFacts(c *cobra.Command, cfg config.Config) error {
+	old, err := doctor.OldFacts(cfg, time.Now())
+	if err != nil {
+		return err
+	}
+	return cli.Print(c, old, func(w io.Writer) error {
+		table := cli.NewTable(w, "PROVIDER", "CHECKED", "SOURCE")
+		for _, f := range old {
+			table.Row(f.Provider, cmp.Or(f.Checked, "unknown"), f.Source)
+		}
+		return table.Flush()
+	})
 }
 
 // writeReport writes the findings. A terminal gets only the names of healthy checks, unless --wide is set.
