@@ -11,8 +11,8 @@ import (
 // Fact is something outside that a definition relies on.
 type Fact = definition.Fact
 
-// OldFacts returns the facts of all definitions that were checked more than a year ago or at an unknown time, the oldest first. It
-// compares dates, and compiles nothing.
+// OldFacts returns the facts of all definitions that were checked more than a year ago or at an unknown time, the oldest first.
+// It compares dates, and compiles nothing.
 func (c *Catalogue) OldFacts(now time.Time) []Fact {
 	old := []Fact{}
 	for _, name := range c.Names() {

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha1" //nolint:gosec // some senders sign with HMAC-SHA1
 	"crypto/sha256"
@@ -11,12 +10,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"maps"
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"holdfast/event"
+	"holdfast/internal/lint/infer"
 )
 
 // Guess is the result of analyzing a captured request: an initial definition, and open questions.
@@ -29,14 +33,13 @@ type Guess struct {
 // GuessDefinition makes a skeleton from one captured request. With the sender's secret it tries the common schemes.
 func GuessDefinition(name string, p Pasted, secret string) Guess {
 	g := guesser{name: name, p: p, secret: secret}
-	_ = json.Unmarshal(event.WithoutMark(p.Body), &g.body) // a body that isn't an object has no fields
 	return Guess{Definition: g.write(), Found: g.found, Open: g.open}
 }
 
 type guesser struct {
 	name, secret string
 	p            Pasted
-	body         map[string]any
+	event        infer.Event
 	found, open  []string
 }
 
@@ -88,6 +91,9 @@ func (g *guesser) headersLike(pattern *regexp.Regexp) (names []string) {
 
 func (g *guesser) auth() string {
 	signatures := slices.DeleteFunc(g.headersLike(signatureNames), timeNames.MatchString)
+	if slices.ContainsFunc(signatures, g.hasDigest) { // the others say how it is made
+		signatures = slices.DeleteFunc(signatures, func(name string) bool { return !g.hasDigest(name) })
+	}
 	for _, header := range signatures {
 		for _, c := range g.candidates(header) {
 			if c.fits(g.secret) {
@@ -209,11 +215,31 @@ func readSignature(header, value string) []candidate {
 	return all
 }
 
-// isTime matches current times in unix seconds or milliseconds.
-func isTime(text string) bool {
+// timeUnit returns the unit of a current time; "" if the text isn't one.
+func timeUnit(text string) string {
 	n, err := strconv.ParseInt(text, 10, 64)
-	return err == nil && (len(text) == 10 || len(text) == 13) && n > 1e9
+	_, notDate := time.Parse(time.RFC3339Nano, text)
+	_, notHTTP := http.ParseTime(text)
+	switch {
+	case err == nil && len(text) == 10 && n > 1e9:
+		return "s"
+	case err == nil && len(text) == 13 && n > 1e12:
+		return "ms"
+	case notDate == nil:
+		return "rfc3339"
+	case notHTTP == nil:
+		return "http_date"
+	}
+	return ""
 }
+
+func isTime(text string) bool { return timeUnit(text) != "" }
+
+// hasDigest reports whether a header is long enough for a signature.
+func (g *guesser) hasDigest(header string) bool { return len(g.p.Header[header][0]) >= minDigest }
+
+// minDigest is the length of a short SHA-1 in base64.
+const minDigest = 24
 
 // texts returns what a signature may cover, for each form of the body: an editor adds a line end.
 func (g *guesser) texts(c candidate) (all []candidate) {
@@ -246,7 +272,7 @@ func (g *guesser) textsOf(c candidate, body string) (all []candidate) {
 		}
 	}
 	for at, with := range times {
-		with.unit = map[bool]string{true: "ms", false: "s"}[len(at) == 13]
+		with.unit = timeUnit(at)
 		for _, between := range []string{".", ":", "", "|"} {
 			add(with, "{timestamp}"+between+"{body}", at, between, body)
 			add(with, "{body}"+between+"{timestamp}", body, between, at)
@@ -262,55 +288,96 @@ func (g *guesser) textsOf(c candidate, body string) (all []candidate) {
 	return all
 }
 
+// decode says how the body is read, and looks for events in it.
 func (g *guesser) decode() string {
-	if bytes.Contains([]byte(strings.Join(g.p.Header["content-type"], "")), []byte("form-urlencoded")) {
-		g.say("the body is a form")
-		return "\ndecode: [{as: form}]\n"
-	}
-	if g.body == nil {
+	var body any
+	switch text := event.WithoutMark(g.p.Body); {
+	case strings.Contains(strings.Join(g.p.Header["content-type"], ""), "form-urlencoded"):
+		return g.decodeForm(string(text))
+	case json.Unmarshal(text, &body) != nil:
 		g.ask("decode: the body is no JSON object")
+		return ""
 	}
-	return ""
+	return g.batch(body)
 }
 
-func (g *guesser) typeOf() string {
-	for _, name := range []string{"type", "event", "event_type", "eventType", "event_name", "action", "topic", "triggerEvent"} {
-		if _, ok := g.body[name].(string); ok {
-			g.say("the type may be .body.%s", name)
-			return ".body." + name
+// decodeForm reads a form, which may have the JSON in one of its fields.
+func (g *guesser) decodeForm(text string) string {
+	fields, _ := url.ParseQuery(text)
+	body := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		value := fields.Get(name)
+		var inside any
+		if (strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")) && json.Unmarshal([]byte(value), &inside) == nil {
+			g.say("the body is a form whose field %s is JSON", name)
+			return fmt.Sprintf("\ndecode: [{as: form, json_field: %s}]\n", name) + g.batch(inside)
 		}
+		body[name] = value
 	}
-	g.ask("type: no field of the body looks like one")
-	return ".body.type   # TODO"
+	g.say("the body is a form")
+	return "\ndecode: [{as: form}]\n" + g.batch(body)
+}
+
+// batch says how a body with several events is split.
+func (g *guesser) batch(body any) string {
+	g.event = infer.Find(body)
+	switch g.event.Items {
+	case "":
+		return ""
+	case ".":
+		g.say("the body is a list of events")
+	default:
+		g.say("%s is a list of events", g.event.Items)
+	}
+	return fmt.Sprintf("\nbatch: {items: %s}\n", g.event.Items)
+}
+
+// typeHeaders match names of headers with the type of the event.
+var typeHeaders = regexp.MustCompile(`^x-.*-(event|topic|event-type|event-name|event-key)$`)
+
+func (g *guesser) typeOf() string {
+	headers := g.headersLike(typeHeaders)
+	switch {
+	case g.event.Type == "" && len(headers) > 0:
+		g.say("the type may be in the header %s", headers[0])
+		g.ask("unsigned: whether the signature covers the header %s; if it does, remove `unsigned`", headers[0])
+		return fmt.Sprintf("'.headers[%q]'\nkeep: {headers: [%s]}\n"+
+			"unsigned: The header with the type isn't signed.   # TODO is that so?", headers[0], headers[0])
+	case g.event.Type == "":
+		g.ask("type: no field of the body looks like one")
+		return ".body.type   # TODO"
+	}
+	g.say("the type may be %s", g.event.Type)
+	return inYAML(g.event.Type)
 }
 
 func (g *guesser) key() string {
-	for _, name := range []string{"event_id", "eventId", "id", "uuid", "delivery_id", "message_id"} {
-		if v, ok := g.body[name]; ok && v != nil {
-			g.ask("key: whether .body.%s is that of the event, or of a thing that has many; "+
-				"what a retry, a resend by hand and a second subscription do", name)
-			return fmt.Sprintf("# TODO is it the event's own, or that of a thing that has many?\n"+
-				"key: {parts: [.body.%s]}\ndedupe: 7d\n", name)
-		}
+	if g.event.ID == "" {
+		g.ask("key: nothing looks like the ID of an event; until you set a key, equal bodies count as one event")
+		return "# TODO nothing looks like the ID of an event\nkey: {parts: [body_sha256]}\ndedupe: 1d\n"
 	}
-	g.ask("key: nothing looks like the ID of an event; until you set a key, equal bodies count as one event")
-	return "# TODO nothing looks like the ID of an event\nkey: {parts: [body_sha256]}\ndedupe: 1d\n"
+	g.ask("key: whether %s is that of the event, or of a thing that has many; "+
+		"what a retry, a resend by hand and a second subscription do", g.event.ID)
+	return fmt.Sprintf("# TODO is it the event's own, or that of a thing that has many?\n"+
+		"key: {parts: [%s]}\ndedupe: 7d\n", inYAML(g.event.ID))
 }
 
 func (g *guesser) time() string {
-	for _, name := range []string{"created_at", "occurred_at", "timestamp", "created", "time", "sent_at", "createdAt",
-		"event_time"} {
-		unit := "rfc3339"
-		switch v := g.body[name].(type) {
-		case float64:
-			unit = map[bool]string{true: "unix_ms", false: "unix_s"}[v > 1e11]
-		case string:
-		default:
-			continue
-		}
-		g.say("the time may be .body.%s, as %s", name, unit)
-		return fmt.Sprintf("\noccurred_at: [{expr: .body.%s, units: [%s]}]\n", name, unit)
+	if g.event.Time == "" {
+		g.ask("occurred_at: no field looks like a time; the time of the receipt counts")
+		return ""
 	}
-	g.ask("occurred_at: no field looks like a time; the time of the receipt counts")
-	return ""
+	g.say("the time may be %s, as %s", g.event.Time, g.event.Unit)
+	if g.event.Zoneless {
+		g.ask("occurred_at: the time has no zone, and is taken for UTC")
+	}
+	return fmt.Sprintf("\noccurred_at: [{expr: %s, units: [%s]}]\n", inYAML(g.event.Time), g.event.Unit)
+}
+
+// inYAML is an expression as YAML: between quotes if it is more than a path.
+func inYAML(expression string) string {
+	if strings.ContainsAny(expression, `"'|[]{},:#`) {
+		return "'" + strings.ReplaceAll(expression, "'", "''") + "'"
+	}
+	return expression
 }
