@@ -126,8 +126,8 @@ var Table = []Rule{
 		Never: never(whyPure, "os/exec")},
 	{Package: "internal/lint/infer", Why: "rules about the fields of a body are general: they are independent of definitions"},
 	{Package: "internal/lint", Why: "lint runs definitions through their public API, as users do",
-		Ours: list("event internal/lint/infer internal/word providers providers/definition providers/decode providers/jq providers/auth " +
-			"providers/auth/denial providers/mapping providers/reading providers/receiving"),
+		Ours: list("event internal/lint/infer internal/word providers providers/definition providers/decode providers/jq " +
+			"providers/auth providers/auth/denial providers/mapping providers/reading providers/receiving"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
