@@ -105,7 +105,7 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy docs/ex
 	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
 	operator/api/deliveryapi operator/console/plot operator/importer operator/launch \
 	persistence/entities persistence/read \
-	providers/auth/denial providers/definition providers/jq providers/mapping providers/reading workflows/histories
+	providers/auth/denial providers/auth/jws providers/definition providers/jq providers/mapping providers/reading workflows/histories
 
 # A run of go test has the detector for all packages or for none, hence two. They don't run side by side: on two cores that saved a tenth
 # of the time, and tests of either run missed their deadlines. Without the detector, tests are compiled as programs are, so that Go

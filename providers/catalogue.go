@@ -11,6 +11,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/jws"
 	"holdfast/providers/definition"
 	"holdfast/providers/receiving"
 	"holdfast/providers/recovery"
@@ -104,6 +105,23 @@ func (c *Catalogue) WithSecrets(s auth.Secrets) *Catalogue {
 // certificate.
 func (c *Catalogue) WithCertificates(get auth.Certificates) *Catalogue {
 	return c.with(func(p *Provider) *Provider { return p.Certified(get) })
+}
+
+// WithKeySets returns a copy that finds published keys with get. Without it no provider authenticates tokens that are signed with
+// one.
+func (c *Catalogue) WithKeySets(get auth.KeySets) *Catalogue {
+	return c.with(func(p *Provider) *Provider { return p.Keyed(get) })
+}
+
+// KeySets returns where the senders publish their keys whose variables are set. Only their definitions are compiled.
+func (c *Catalogue) KeySets() (all []jws.Set) {
+	for _, name := range c.Names() {
+		hasKeys := func(s definition.Scheme) bool { return s.JWT != nil && s.JWT.Keys != nil }
+		if e := c.providers[name]; slices.ContainsFunc(e.written.Auth, hasKeys) {
+			all = append(all, e.provider().KeySets()...)
+		}
+	}
+	return all
 }
 
 // WithRate returns a copy with a rate for providers whose definition has none; nil is no rate.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/jws"
 	"holdfast/providers/definition"
 	"holdfast/providers/receiving"
 	"holdfast/providers/recovery"
@@ -25,8 +26,9 @@ type Live struct {
 	dir     string
 	secrets auth.Secrets
 	accept  func(*Catalogue) error
-	// certificates is set before the first request.
+	// certificates and keySets are set before the first request.
 	certificates auth.Certificates
+	keySets      auth.KeySets
 	// rate applies to providers whose definition has none.
 	rate    *receiving.Rate
 	current atomic.Pointer[Catalogue]
@@ -108,7 +110,7 @@ func (l *Live) load() (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return next.WithSecrets(l.secrets).WithCertificates(l.certificates).WithRate(l.rate), nil
+	return next.WithSecrets(l.secrets).WithCertificates(l.certificates).WithKeySets(l.keySets).WithRate(l.rate), nil
 }
 
 // Path returns the path of the file of a definition that isn't built in; "" for others.
@@ -168,6 +170,15 @@ func (l *Live) SetCertificates(get auth.Certificates) {
 	l.certificates = get
 	l.current.Store(l.Catalogue().WithCertificates(get))
 }
+
+// SetKeySets sets how published keys are found, for this catalogue and all later ones. Call it once, before the first request.
+func (l *Live) SetKeySets(get auth.KeySets) {
+	l.keySets = get
+	l.current.Store(l.Catalogue().WithKeySets(get))
+}
+
+// KeySets calls Catalogue.KeySets on the current catalogue.
+func (l *Live) KeySets() []jws.Set { return l.Catalogue().KeySets() }
 
 // Catalogue returns the current catalogue.
 func (l *Live) Catalogue() *Catalogue { return l.current.Load() }

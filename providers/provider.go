@@ -39,6 +39,9 @@ func (p *Provider) Bound(s auth.Secrets) *Provider { return p.with(p.Gate.Bound(
 // Certified returns a copy that fetches certificates with get.
 func (p *Provider) Certified(get auth.Certificates) *Provider { return p.with(p.Gate.Certified(get)) }
 
+// Keyed returns a copy that finds published keys with get.
+func (p *Provider) Keyed(get auth.KeySets) *Provider { return p.with(p.Gate.Keyed(get)) }
+
 // Limited returns a copy with a rate, unless its definition has one, or explicitly none.
 func (p *Provider) Limited(r *receiving.Rate) *Provider { return p.with(p.Gate.Limited(r)) }
 

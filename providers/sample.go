@@ -134,6 +134,7 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	} else if r.Body, err = jq.Marshal(v, definition.MaxBodyLimit); err != nil {
 		return nil, s.body.Failed(err)
 	}
+	p.Enclose(r)
 	return r, nil
 }
 

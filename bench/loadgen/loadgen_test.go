@@ -47,7 +47,7 @@ func newReceiver(t testing.TB) *receiver {
 	r := &receiver{
 		catalogue: catalogue.WithSecrets(func(string) []string {
 			return append(auth.TrialSecrets(), secret, strings.TrimPrefix(secret, "whsec_"))
-		}).WithCertificates(auth.TrialCertificates),
+		}).WithCertificates(auth.TrialCertificates).WithKeySets(auth.TrialKeySets),
 		events: map[string][][32]byte{},
 	}
 	r.url = serve(t, r.receive)

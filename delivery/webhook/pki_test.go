@@ -103,6 +103,8 @@ type certificateHost struct {
 	mu sync.Mutex
 	// files are what is at each path, and issuers at each URL.
 	files, issuers map[string]string
+	// cacheControl is a header of files, posted the last body of a POST.
+	cacheControl, posted string
 
 	// asked counts requests by HTTPS, and askedIssuers those by HTTP.
 	asked, askedIssuers atomic.Int64
@@ -143,7 +145,15 @@ func (h *certificateHost) at(files map[string]string, path string) (string, bool
 func (h *certificateHost) serve(w http.ResponseWriter, r *http.Request) {
 	h.asked.Add(1)
 	text, ok := h.at(h.files, r.URL.Path)
+	h.mu.Lock()
+	w.Header().Set("Cache-Control", h.cacheControl)
+	if body, err := io.ReadAll(r.Body); err == nil && r.Method == http.MethodPost {
+		h.posted = string(body)
+	}
+	h.mu.Unlock()
 	switch {
+	case text == "slow":
+		<-r.Context().Done()
 	case h.down.Load():
 		w.WriteHeader(http.StatusServiceUnavailable)
 	case r.URL.Path == "/moved.pem":
@@ -170,6 +180,10 @@ func (h *certificateHost) serveIssuer(w http.ResponseWriter, r *http.Request) {
 
 // client makes one that trusts the roots, reaches the allowed addresses, and takes this host for every other.
 func (h *certificateHost) client(roots *x509.CertPool, allowed ...string) *Certificates {
+	return newCertificates(h.http(roots, allowed...), roots)
+}
+
+func (h *certificateHost) http(roots *x509.CertPool, allowed ...string) *http.Client {
 	g := guard{}
 	for _, network := range allowed {
 		g.allowed = append(g.allowed, netip.MustParsePrefix(network))
@@ -183,7 +197,7 @@ func (h *certificateHost) client(roots *x509.CertPool, allowed ...string) *Certi
 		}
 		return dialer.DialContext(ctx, network, to[port])
 	}
-	return newCertificates(client, roots)
+	return client
 }
 
 // fresh makes a client that trusts the host's root and those given, and reaches all of the loopback network.

@@ -50,6 +50,9 @@ func newSigner(declared string) (*signer, error) {
 		if scheme.Address != nil || scheme.Certificate != nil {
 			p.Add("auth[0]", "address and certificate can't sign outgoing requests")
 		}
+		if scheme.JWT != nil && (scheme.JWT.Keys != nil || scheme.JWT.Payload != "" || scheme.JWT.Body != "") {
+			p.Add("auth[0].jwt", "keys, payload and body are for requests that are received")
+		}
 		if signsInBody(scheme) {
 			p.Add("auth[0]", "a signature in the body would change the body: use a header")
 		}

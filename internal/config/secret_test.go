@@ -146,3 +146,22 @@ func TestASecretFromAFileIsReadByItsName(t *testing.T) {
 		require.Equal(t, []string{canary}, cfg.Secrets(name))
 	}
 }
+
+// A PEM block is one secret with its lines, in a file and in a variable. Without its end, each line is one.
+func TestAPEMBlockIsOneSecret(t *testing.T) {
+	t.Parallel()
+	const block = "-----BEGIN PUBLIC KEY-----\nMFkw+/=\nEwYH\n-----END PUBLIC KEY-----"
+	for text, want := range map[string][]string{
+		block: {block}, "a\r\n" + strings.ReplaceAll(block, "\n", "\r\n") + "\n\n" + block + "\nb\n": {"a", block, block, "b"},
+		"a\n-----BEGIN PUBLIC KEY-----\nMFkw": {"a", "-----BEGIN PUBLIC KEY-----", "MFkw"},
+		strings.ReplaceAll(block, "\n", `\n`): {strings.ReplaceAll(block, "\n", `\n`)},
+	} {
+		file := filepath.Join(t.TempDir(), "secret")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		for _, variable := range []string{"A_SECRET=" + text, "A_SECRET_FILE=" + file} {
+			cfg, err := config.LoadFrom([]string{variable})
+			require.NoError(t, err)
+			require.Equal(t, want, cfg.Secrets("A_SECRET"))
+		}
+	}
+}

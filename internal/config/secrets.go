@@ -9,7 +9,8 @@ import (
 
 // Secrets returns the secrets under the name that a provider's definition gives: the variable of that name, with several secrets
 // separated by commas or line ends during rotation (a comma within one is written \,), or the file that the variable NAME_FILE
-// names, with one secret per line. It returns nil if it is unset or unreadable; CheckSecrets says why.
+// names, with one secret per line. A PEM block is one secret with its lines. It returns nil if it is unset or unreadable;
+// CheckSecrets says why.
 func (c Config) Secrets(name string) []string {
 	secrets, err := c.readSecrets(name)
 	if err != nil {
@@ -69,13 +70,19 @@ func (c Config) read(name string) (text string, isFile bool, err error) {
 var commas = strings.NewReplacer(`\,`, ",", ",", "\n")
 
 func splitSecrets(text string) []string {
-	var secrets []string
+	var secrets, block []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
-		if part = strings.TrimSpace(part); part != "" {
+		switch part = strings.TrimSpace(part); {
+		case part == "":
+		case strings.HasPrefix(part, "-----BEGIN ") && !strings.Contains(part, "-----END "), block != nil:
+			if block = append(block, part); strings.HasPrefix(part, "-----END ") {
+				secrets, block = append(secrets, strings.Join(block, "\n")), nil
+			}
+		default:
 			secrets = append(secrets, part)
 		}
 	}
-	return secrets
+	return append(secrets, block...) // of a block without an end, each line
 }
 
 // readSecretFiles sets NAME to the content of NAME_FILE, for the secrets of the configuration itself.

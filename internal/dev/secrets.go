@@ -16,8 +16,8 @@ import (
 )
 
 // devSecrets gives every provider without a secret a random one that its scheme can use, the same at every start, so that it can
-// be tried immediately. It can't help providers that sign with certificates. It skips Holdfast's own variables, which would turn
-// features on.
+// be tried immediately. It can't help providers that sign with certificates, or with keys that they publish. It skips Holdfast's
+// own variables, which would turn features on.
 func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 			secret = forms
 		}
 		for _, name := range p.SecretNames() {
-			if len(cfg.Secrets(name)) == 0 && !strings.HasPrefix(name, "HOLDFAST_") {
+			if len(cfg.Secrets(name)) == 0 && !p.IsPublic(name) && !strings.HasPrefix(name, "HOLDFAST_") {
 				given[name] = secret
 			}
 		}

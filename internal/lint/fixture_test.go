@@ -46,7 +46,7 @@ func catalogueOf(t testing.TB, secrets ...string) *providers.Catalogue {
 	t.Helper()
 	c, err := builtIn()
 	require.NoError(t, err)
-	return c.WithSecrets(secretsOf(secrets...)).WithCertificates(auth.TrialCertificates)
+	return c.WithSecrets(secretsOf(secrets...)).WithCertificates(auth.TrialCertificates).WithKeySets(auth.TrialKeySets)
 }
 
 // builtIn is compiled once and never changed.

@@ -85,7 +85,7 @@ type linter struct {
 
 // trialOf returns the provider with secrets that fit every scheme.
 func trialOf(p *providers.Provider) *providers.Provider {
-	return p.Bound(lintSecrets).Certified(auth.TrialCertificates)
+	return p.Bound(lintSecrets).Certified(auth.TrialCertificates).Keyed(auth.TrialKeySets)
 }
 
 func newLinter(p *providers.Provider) *linter {

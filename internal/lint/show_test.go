@@ -25,7 +25,7 @@ func TestShownDefinitionsAreDefinitions(t *testing.T) {
 	}
 	shown, err := providers.Load(dir)
 	require.NoError(t, err)
-	shown = shown.WithSecrets(secretsOf(secretOfTests)).WithCertificates(auth.TrialCertificates)
+	shown = shown.WithSecrets(secretsOf(secretOfTests)).WithCertificates(auth.TrialCertificates).WithKeySets(auth.TrialKeySets)
 	for _, name := range shown.Names() {
 		before, _ := builtIn.Lookup(name)
 		after, _ := shown.Lookup(name)

@@ -35,6 +35,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		options.Owners, options.ImportedProviders = p.inbox.Duplicates, recently(importsAge, p.inbox.Duplicates.ImportedProviders)
 	}
 	p.catalogue.SetCertificates(webhook.NewCertificates().Key)
+	p.keepKeySets()
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
 		Intake:         intake.New(options),
@@ -72,6 +73,15 @@ func (p *process) startIngress(ctx context.Context) error {
 	})
 	p.warnOfSecrets()
 	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+}
+
+// keepKeySets has the keys that senders publish ready before a request needs them.
+func (p *process) keepKeySets() {
+	sets := webhook.NewKeySets(p.cfg.Deliveries.AllowedNetworks)
+	p.catalogue.SetKeySets(sets.Keys)
+	ctx, cancel := context.WithCancel(context.Background())
+	p.onStop("published keys", func(context.Context) error { cancel(); return nil })
+	go sets.Run(ctx, p.catalogue.KeySets)
 }
 
 // countRefused returns nil without a database.

@@ -229,7 +229,7 @@ var (
 // sign signs the request with a temporary secret, because no configured secret may sign what a user has pasted, and whether one
 // is configured doesn't change what the request means.
 func sign(p *providers.Provider, r *auth.Request, now time.Time) (*providers.Provider, error) {
-	with := p.Bound(func(string) []string { return auth.TrialSecrets() }).Certified(auth.TrialCertificates)
+	with := p.Bound(func(string) []string { return auth.TrialSecrets() }).Certified(auth.TrialCertificates).Keyed(auth.TrialKeySets)
 	r.Body = bytes.TrimSuffix(r.Body, []byte("\n"))
 	if with.SignWithSecrets(r, now) != nil {
 		return nil, errSign

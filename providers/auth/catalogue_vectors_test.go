@@ -1,13 +1,13 @@
 package auth
 
 import (
-	"cmp"
 	"crypto/rsa"
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha3"
 	"crypto/sha512"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"hash"
@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
 	"holdfast/providers/definition"
 )
 
@@ -53,6 +54,8 @@ type publishedVector struct {
 	OtherBody string `yaml:"other_body"`
 	// Certificate is the public key of the certificate that the request names, as PEM; "" if it can't be fetched.
 	Certificate string `yaml:"certificate"`
+	// Keys is the set that the sender publishes, as JSON; "" if it can't be fetched.
+	Keys string `yaml:"keys"`
 	// Refused is the cause; "" if the request is authentic.
 	Refused denial.Reason `yaml:"refused"`
 }
@@ -77,7 +80,7 @@ func (v publishedVector) secretsOf(name string) []string {
 
 // as returns the sender with the secrets of the vector, published ones included.
 func (v publishedVector) as(s *sender) *Authenticator {
-	a := s.WithSecrets(v.secretsOf).WithCertificates(v.key)
+	a := s.WithSecrets(v.secretsOf).WithCertificates(v.key).WithKeySets(v.keySet)
 	a.placeholders = true
 	return a
 }
@@ -89,6 +92,14 @@ func (v publishedVector) key(CertificateAt) (*rsa.PublicKey, error) {
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	return key.(*rsa.PublicKey), err
+}
+
+func (v publishedVector) keySet(jws.Set, string) ([]jws.Key, error) {
+	if v.Keys == "" {
+		return nil, denial.Of(denial.NoKeys)
+	}
+	keys, _, err := jws.ParseKeys([]byte(v.Keys))
+	return keys, err
 }
 
 func (v publishedVector) now() time.Time { return time.Unix(v.Time, 0) }
@@ -248,17 +259,27 @@ func otherAlgorithms(s scheme) map[string]forgery {
 		}
 		return map[string]forgery{"HMAC by a hash of one length": withHash(s, sameLength[s.size]), "HMAC by another one": withHash(s, longer)}
 	case *jwtScheme:
-		header := cmp.Or(s.field, "authorization")
-		return map[string]forgery{"JWT without algorithm": func(r *Request, _ []string, _ time.Time) error {
-			scheme, token, bearer := strings.Cut(r.Header[header][0], " ")
-			if !bearer {
-				scheme, token = "", scheme
+		forged := func(header string, sign func(content string) []byte) forgery {
+			return func(r *Request, _ []string, _ time.Time) error {
+				token, err := s.find(r)
+				if err != nil {
+					return err
+				}
+				encode := base64.RawURLEncoding.EncodeToString
+				content := encode([]byte(header)) + "." + strings.Split(token, ".")[1]
+				return s.put(r, content+"."+encode(sign(content)))
 			}
-			_, rest, _ := strings.Cut(token, ".")
-			payload, _, _ := strings.Cut(rest, ".")
-			r.SetHeader(header, strings.TrimSpace(scheme+" eyJhbGciOiJub25lIn0."+payload+"."))
-			return nil
-		}}
+		}
+		return map[string]forgery{
+			"JWT without algorithm": forged(`{"alg":"none"}`, func(string) []byte { return nil }),
+			"JWT by HMAC with a key that anyone knows": forged(`{"alg":"HS256","kid":"rsa-1"}`, func(content string) []byte {
+				return jwtSum(content, "")
+			}),
+			"JWT by a key of its own": forged(`{"alg":"ES256","kid":"ec-1","jwk":{}}`, func(content string) []byte {
+				signature, _ := jws.Sign(jws.ES256, trialP256(), content)
+				return signature
+			}),
+		}
 	case *publicKeyScheme: // the public key as the secret of an HMAC
 		return map[string]forgery{"HMAC by the public key": func(r *Request, secrets []string, now time.Time) error {
 			other := hmacScheme{signed: s.signed, newHash: sha256.New, keyForm: "text"}

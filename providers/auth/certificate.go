@@ -164,7 +164,7 @@ func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
 	}
 	key, err := k.certificates(CertificateAt{URL: address, Names: s.namesAt(host), Issuers: s.issuers})
 	if err != nil {
-		return nil, asDenial(err, part)
+		return nil, asDenial(err, denial.NoCertificate, part)
 	}
 	if key.N.BitLen() < minRSABits {
 		return nil, &denial.Error{Reason: denial.WrongCertificate, Part: part, Found: "its key is too short"}
@@ -172,9 +172,9 @@ func (s *certificateScheme) key(k keyring, r *Request) (*rsa.PublicKey, error) {
 	return key, nil
 }
 
-// asDenial adds the checked part of the request. An error without a reason doesn't mean that the certificate is wrong.
-func asDenial(err error, part string) error {
-	e := &denial.Error{Reason: denial.NoCertificate}
+// asDenial adds the checked part of the request. An error without a reason means that nothing could be checked.
+func asDenial(err error, unavailable denial.Reason, part string) error {
+	e := &denial.Error{Reason: unavailable}
 	var given *denial.Error
 	if errors.As(err, &given) {
 		*e = *given

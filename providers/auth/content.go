@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/urlform"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 )
@@ -79,7 +80,7 @@ func newVariable(text string) (contentPart, bool) {
 		return part, path != ""
 	}
 	if placed && name == "url" {
-		return contentPart{variable: name, of: of}, urlForms[of] != nil
+		return contentPart{variable: name, of: of}, urlform.Further[of] != nil
 	}
 	if placed {
 		return contentPart{variable: name, of: of}, slices.Contains(contentPlaces, name) && of != ""
@@ -216,6 +217,23 @@ func (c content) checkBody(r *Request) (modified bool, err error) {
 		}
 	}
 	return false, denial.At(denial.UnsignedBody, "body")
+}
+
+// urls returns the forms of the request's URL that a sender may have signed, without repeats.
+func (c content) urls(r *Request) []string {
+	i := slices.IndexFunc(c.parts, func(part contentPart) bool { return part.variable == "url" })
+	if i < 0 {
+		return []string{""}
+	}
+	forms := urlform.Of(r.URL)
+	if further := urlform.Further[c.parts[i].of]; further != nil {
+		for _, form := range further(r.URL) {
+			if !slices.Contains(forms, form) {
+				forms = append(forms, form)
+			}
+		}
+	}
+	return forms
 }
 
 // pathOf returns path and query as the sender has called them.

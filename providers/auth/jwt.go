@@ -1,23 +1,36 @@
 package auth
 
 import (
+	"cmp"
+	"crypto"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
+	"holdfast/providers/auth/urlform"
 	"holdfast/providers/definition"
 )
 
-// jwtScheme accepts an unexpired token signed with HS256. The body is covered if a claim has its hash.
+// hs256 is the algorithm whose key is a shared secret; all others have public keys.
+const hs256 = "HS256"
+
+// jwtScheme accepts an unexpired token that is signed with its one algorithm. The body is covered if a claim has its hash, or if
+// the token is the body.
 type jwtScheme struct {
 	tokenScheme
+
+	algorithm string
+	keys      *publishedKeys // nil: the secrets are the keys
+	// payload is the dotted path of the token whose payload is the event, "." if that is the body.
+	payload           string
+	account, audience string
 	leeway, maxAge    time.Duration
 	claims            map[string]string
 	bodyHash, urlHash string
@@ -29,67 +42,94 @@ func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
 	p.SecretName(field+".secrets", d.Secrets)
 	s := &jwtScheme{
 		tokenScheme: tokenScheme{secretsName: d.Secrets, in: "bearer"}, claims: d.Claims, bodyHash: d.BodyHash, urlHash: d.URLHash,
+		payload: d.Payload, account: d.Account, audience: d.Audience,
 	}
+	s.algorithm = p.OneOf(field+".algorithm", d.Algorithm, hs256, jws.RS256, jws.ES256, jws.ES512)
 	s.hashEncoding = p.OneOf(field+".hash_encoding", d.HashEncoding, "hex", "base64", "base64url")
-	if d.Header != "" {
-		s.in, s.field = "header", p.HeaderName(field+".header", d.Header)
-	}
+	s.setPlace(p, field, d)
+	s.keys = newPublishedKeys(p, field, d)
 	if d.Leeway != nil {
 		s.leeway = time.Duration(*d.Leeway)
 	}
 	if d.MaxAge != nil {
-		if s.maxAge = time.Duration(*d.MaxAge); s.maxAge > 24*time.Hour || s.maxAge == 0 && s.bodyHash == "" {
-			p.Add(field+".max_age", "use more than 0 and up to 24h, or forever together with body_hash")
+		isBody := s.bodyHash != "" || s.payload != ""
+		if s.maxAge = time.Duration(*d.MaxAge); s.maxAge > 24*time.Hour || s.maxAge == 0 && !isBody {
+			p.Add(field+".max_age", "use more than 0 and up to 24h, or forever together with body_hash or payload")
 		}
 		s.timeless = s.maxAge == 0
 	}
 	return s
 }
 
-func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
-	secrets, err := k.usable(s.secretsName)
-	if err != nil {
-		return err
-	}
-	token, err := s.find(r)
-	if err != nil {
-		return err
-	}
-	if token == "" {
-		return denial.At(denial.MissingToken, s.part())
-	}
-	content, sig, ok := cutToken(token)
-	if !ok || len(token) > maxToken {
-		return denial.At(denial.MalformedToken, s.part())
-	}
-	for _, secret := range secrets {
-		if hmac.Equal(sig, jwtSum(content, secret)) {
-			return s.checkClaims(r, content, now)
+// setPlace sets where the token is. Only one place is allowed.
+func (s *jwtScheme) setPlace(p *definition.Problems, field string, d *definition.JWT) {
+	given := 0
+	for in, place := range map[string]string{"header": d.Header, "place": d.Body, "payload": d.Payload} {
+		if place != "" {
+			s.in, s.field = in, place
+			given++
 		}
 	}
+	if s.in == "header" {
+		s.field = p.HeaderName(field+".header", d.Header)
+	}
+	if given > 1 {
+		p.Add(field, "want one of header, body and payload")
+	}
+	if d.Payload != "" && d.BodyHash != "" {
+		p.Add(field+".body_hash", "isn't needed with payload: the token is the body")
+	}
+}
+
+func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
+	if err := s.ready(k); err != nil {
+		return err
+	}
+	text, err := s.find(r)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		return denial.At(denial.MissingToken, s.part())
+	}
+	token, err := jws.Parse(text)
+	if err != nil || token.Algorithm != s.algorithm || len(text) > maxToken && s.payload == "" {
+		return denial.At(denial.MalformedToken, s.part())
+	}
+	if s.keys == nil {
+		if err = s.checkSignature(k, token); err != nil {
+			return err
+		}
+		return s.checkClaims(k, r, token, now)
+	}
+	// What needs no key comes first: a stranger's token must not have keys fetched.
+	if err = s.checkClaims(k, r, token, now); err != nil {
+		return err
+	}
+	return s.checkSignature(k, token)
+}
+
+func (s *jwtScheme) checkSignature(k keyring, token jws.Token) error {
+	if s.algorithm == hs256 {
+		secrets, err := k.usable(s.secretsName)
+		if err != nil {
+			return err
+		}
+		for _, secret := range secrets {
+			if hmac.Equal(token.Signature, jwtSum(token.Content, secret)) {
+				return nil
+			}
+		}
+		return denial.At(denial.BadToken, s.part())
+	}
+	keys, err := s.publicKeys(k, token)
+	switch isSigner := func(key crypto.PublicKey) bool { return token.Verify(s.algorithm, key) }; {
+	case slices.ContainsFunc(keys, isSigner):
+		return nil
+	case err != nil:
+		return asDenial(err, denial.NoKeys, s.part())
+	}
 	return denial.At(denial.BadToken, s.part())
-}
-
-// cutToken splits a token into signed content and signature. Only HS256 is accepted: the token can't choose the algorithm.
-func cutToken(token string) (content string, sig []byte, ok bool) {
-	head, rest, ok1 := strings.Cut(token, ".")
-	_, tail, ok2 := strings.Cut(rest, ".")
-	if !ok1 || !ok2 {
-		return "", nil, false
-	}
-	var header struct {
-		Alg string `json:"alg"`
-	}
-	if !readPart(head, &header) || header.Alg != "HS256" {
-		return "", nil, false
-	}
-	sig, err := base64.RawURLEncoding.Strict().DecodeString(tail)
-	return token[:len(token)-len(tail)-1], sig, err == nil
-}
-
-func readPart(part string, to any) bool {
-	text, err := base64.RawURLEncoding.DecodeString(part)
-	return err == nil && json.Unmarshal(text, to) == nil
 }
 
 func jwtSum(content, secret string) []byte {
@@ -98,51 +138,80 @@ func jwtSum(content, secret string) []byte {
 	return h.Sum(nil)
 }
 
+// ready also requires the values with which the claims are compared.
+func (s *jwtScheme) ready(k keyring) error {
+	if s.keys != nil {
+		return s.keys.ready(k, s)
+	}
+	_, err := k.usable(s.secretsName)
+	if err == nil && s.algorithm != hs256 {
+		_, err = s.ownKeys(k)
+	}
+	return cmp.Or(err, s.checkAudience(k))
+}
+
+func (s *jwtScheme) checkAudience(k keyring) error {
+	if s.audience == "" {
+		return nil
+	}
+	_, err := k.values(s.audience)
+	return err
+}
+
 // checkClaims requires an unexpired time, the claims of the definition, and matching hashes.
-func (s *jwtScheme) checkClaims(r *Request, content string, now time.Time) error {
-	_, payload, _ := strings.Cut(content, ".")
-	var claims map[string]any
-	if !readPart(payload, &claims) {
+func (s *jwtScheme) checkClaims(k keyring, r *Request, token jws.Token, now time.Time) error {
+	claims, ok := jws.ParseClaims(token.Payload)
+	if !ok {
 		return denial.At(denial.MalformedToken, s.part())
 	}
 	if err := s.checkTime(claims, now); err != nil {
 		return err
 	}
 	for name, want := range s.claims {
-		if got, _ := claims[name].(string); got != want {
+		if !claims.Is(name, want) {
 			return denial.At(denial.WrongClaim, s.part())
+		}
+	}
+	if s.audience != "" {
+		if audiences, err := k.values(s.audience); err != nil || !claims.IsFor(audiences) {
+			return denial.At(denial.WrongClaim, s.part())
+		}
+	}
+	if s.account != "" {
+		accounts, err := k.values(s.secretsName)
+		if isOurs := func(one string) bool { return claims.Is(s.account, one) }; err != nil || !slices.ContainsFunc(accounts, isOurs) {
+			return denial.At(denial.OtherAccount, s.part())
 		}
 	}
 	return s.checkHashes(r, claims)
 }
 
-func (s *jwtScheme) checkTime(claims map[string]any, now time.Time) error {
-	expires, ok := claims["exp"].(float64)
-	if issued, isThere := claims["iat"].(float64); !ok && isThere && s.maxAge > 0 {
-		if issued > float64(now.Add(s.maxAge).Unix()) {
+func (s *jwtScheme) checkTime(claims jws.Claims, now time.Time) error {
+	expires, ok := claims.Time("exp")
+	if issued, isIssued := claims.Time("iat"); !ok && isIssued && s.maxAge > 0 {
+		if issued.After(now.Add(s.maxAge)) {
 			return s.denyTime(denial.TimestampFromFuture, issued, now)
 		}
-		expires, ok = issued+s.maxAge.Seconds(), true
+		expires, ok = issued.Add(s.maxAge), true
 	}
-	switch _, issued := claims["iat"]; {
-	case !ok && s.timeless && !issued:
+	switch {
+	case s.timeless && claims["iat"] == nil && claims["exp"] == nil:
 		return nil
 	case !ok:
 		return denial.At(denial.Expired, s.part())
-	}
-	if now.Add(-s.leeway).Unix() >= int64(expires) {
+	case !now.Add(-s.leeway).Before(expires):
 		return s.denyTime(denial.Expired, expires, now)
 	}
-	if notBefore, ok := claims["nbf"].(float64); ok && now.Add(s.leeway).Unix() < int64(notBefore) {
+	if notBefore, ok := claims.Time("nbf"); ok && now.Add(s.leeway).Before(notBefore) {
 		return s.denyTime(denial.TimestampFromFuture, notBefore, now)
 	}
 	return nil
 }
 
 // checkHashes requires the hashes of URL and body if the definition names their claims. Without a body its hash must be absent.
-func (s *jwtScheme) checkHashes(r *Request, claims map[string]any) error {
+func (s *jwtScheme) checkHashes(r *Request, claims jws.Claims) error {
 	isHashed := func(url string) bool { return s.isHash(claims[s.urlHash], []byte(url)) }
-	if s.urlHash != "" && !slices.ContainsFunc(urlsOf(r.URL), isHashed) {
+	if s.urlHash != "" && !slices.ContainsFunc(urlform.Of(r.URL), isHashed) {
 		return denial.At(denial.BadSignature, s.part())
 	}
 	if s.bodyHash == "" {
@@ -175,15 +244,15 @@ func (s *jwtScheme) hash(data []byte) string {
 }
 
 func (s *jwtScheme) covers() Coverage {
-	if s.bodyHash == "" {
+	if s.bodyHash == "" && s.payload == "" {
 		return Coverage{All: true}
 	}
 	return Coverage{URL: s.urlHash != ""}
 }
 
-// denyTime reports how far a time in the token, in unix seconds, is behind ours.
-func (s *jwtScheme) denyTime(why denial.Reason, at float64, now time.Time) error {
-	skew := now.Sub(time.Unix(int64(at), 0))
+// denyTime reports how far a time in the token is behind ours.
+func (s *jwtScheme) denyTime(why denial.Reason, at, now time.Time) error {
+	skew := now.Sub(at)
 	return &denial.Error{Reason: why, Part: s.part(), Skew: &skew, Tolerance: s.leeway}
 }
 
@@ -191,9 +260,42 @@ func (s *jwtScheme) denyTime(why denial.Reason, at float64, now time.Time) error
 const jwtLife = 10 * time.Minute
 
 func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {
-	claims := map[string]any{"iat": now.Unix(), "exp": now.Add(jwtLife).Unix()}
-	for name, value := range maps.All(s.claims) {
+	claims, err := s.newClaims(r, secrets[0], now)
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return err
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	content := encode([]byte(`{"alg":"`+s.algorithm+`","kid":"`+trialKeyID+`","typ":"JWT"}`)) + "." + encode(payload)
+	signature, err := s.signContent(content, secrets[0])
+	if err != nil {
+		return err
+	}
+	return s.put(r, content+"."+encode(signature))
+}
+
+// newClaims returns those that the scheme requires. If the token is the event, they come in addition to the event's fields.
+func (s *jwtScheme) newClaims(r *Request, secret string, now time.Time) (claims jws.Claims, err error) {
+	claims = jws.Claims{}
+	if s.payload != "" {
+		if claims, err = r.objectAt(s.payload); err != nil {
+			return nil, err
+		}
+	}
+	if !s.timeless {
+		claims["iat"], claims["exp"] = now.Unix(), now.Add(jwtLife).Unix()
+	}
+	for name, value := range s.claims {
 		claims[name] = value
+	}
+	if s.account != "" {
+		setIn(map[string]any(claims), strings.Split(s.account, "."), secret)
+	}
+	if s.audience != "" {
+		claims["aud"] = secret
 	}
 	if s.bodyHash != "" {
 		claims[s.bodyHash] = s.hash(r.Body)
@@ -201,19 +303,49 @@ func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {
 	if s.urlHash != "" {
 		claims[s.urlHash] = s.hash([]byte(r.URL))
 	}
-	payload, err := json.Marshal(claims)
+	return claims, nil
+}
+
+func (s *jwtScheme) signContent(content, secret string) ([]byte, error) {
+	if s.algorithm == hs256 {
+		return jwtSum(content, secret), nil
+	}
+	key := trialSigner(s.algorithm)
+	if s.keys == nil {
+		var ok bool
+		if key, ok = privateSigner(secret); !ok {
+			return nil, denial.Of(denial.UnusableSecret)
+		}
+	}
+	signature, err := jws.Sign(s.algorithm, key, content)
 	if err != nil {
-		return err
+		return nil, denial.Of(denial.UnusableSecret)
 	}
-	encode := base64.RawURLEncoding.EncodeToString
-	content := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(payload)
-	token := content + "." + encode(jwtSum(content, secrets[0]))
-	if s.in == "header" {
+	return signature, nil
+}
+
+// put adds a token to a request.
+func (s *jwtScheme) put(r *Request, token string) error {
+	switch s.in {
+	case "header":
 		r.SetHeader(s.field, token)
-		return nil
+	case "place":
+		return r.setBody(s.field, token)
+	case "payload":
+		if s.payload == "." {
+			r.Body = []byte(token)
+			return nil
+		}
+		return r.setBody(s.payload, token)
+	default:
+		r.SetHeader("authorization", "Bearer "+token)
 	}
-	r.SetHeader("authorization", "Bearer "+token)
 	return nil
 }
 
-func (s *jwtScheme) name() string { return "JWT (HS256)" }
+func (s *jwtScheme) name() string {
+	if s.keys != nil {
+		return "JWT (" + s.algorithm + "), keys of " + s.keys.host()
+	}
+	return "JWT (" + s.algorithm + ")"
+}

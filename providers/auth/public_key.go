@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/jws"
 	"holdfast/providers/definition"
 )
 
@@ -54,11 +55,14 @@ func newPublicKey(p *definition.Problems, field string, d *definition.PublicKey,
 }
 
 func readEd25519(raw []byte) (crypto.PublicKey, bool) {
+	if len(raw) > ed25519.PublicKeySize {
+		return readPublic[ed25519.PublicKey](raw)
+	}
 	return ed25519.PublicKey(raw), len(raw) == ed25519.PublicKeySize
 }
 
 // minRSABits is the minimum length of an RSA key.
-const minRSABits = 2048
+const minRSABits = jws.MinRSABits
 
 // readPublic parses a SubjectPublicKeyInfo, the content of a PEM file.
 func readPublic[K crypto.PublicKey](raw []byte) (crypto.PublicKey, bool) {
@@ -118,6 +122,9 @@ func (s *publicKeyScheme) keys(k keyring) ([]crypto.PublicKey, error) {
 }
 
 func (s *publicKeyScheme) decodeKey(secret string) ([]byte, bool) {
+	if jws.IsPEM(secret) {
+		return jws.PublicDER(secret)
+	}
 	if s.hexKey {
 		raw, err := hex.DecodeString(strings.TrimPrefix(secret, s.keyPrefix))
 		return raw, err == nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
+	"holdfast/providers/decode"
 )
 
 // Request is one HTTP request as the ingress has read it.
@@ -39,6 +41,43 @@ func (r *Request) header(name string) (string, error) {
 	default:
 		return "", denial.At(denial.AmbiguousHeader, partOf(name))
 	}
+}
+
+// textAt returns the text at a dotted path of the body; "" if there is none.
+func (r *Request) textAt(path string) (string, error) {
+	places, err := placesOf(r, path)
+	return places[path].Text, err
+}
+
+// payloadAt returns the token at a dotted path of the body, or the body itself if the path is ".".
+func (r *Request) payloadAt(path string) (string, error) {
+	if path == "." {
+		return strings.TrimSpace(string(r.Body)), nil
+	}
+	return r.textAt(path)
+}
+
+// objectAt returns the object at a dotted path of the body, or the body itself if the path is ".". In place of the object there
+// may be a token with it.
+func (r *Request) objectAt(path string) (map[string]any, error) {
+	if text, err := r.payloadAt(path); err == nil {
+		if payload, err := jws.Payload(text); err == nil {
+			inside := Request{Body: payload}
+			return inside.objectAt(".")
+		}
+	}
+	tree, err := decode.JSON(r.Body)
+	if path != "." {
+		for name := range strings.SplitSeq(path, ".") {
+			fields, _ := tree.(map[string]any)
+			tree = fields[name]
+		}
+	}
+	fields, ok := tree.(map[string]any)
+	if err != nil || !ok {
+		return nil, denial.Of(denial.MalformedToken)
+	}
+	return fields, nil
 }
 
 // Covered returns what is authentic of the request in addition to its body: nothing, if no scheme has accepted it.

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
 )
 
 // Secrets returns the current secrets of a reference, such as "STRIPE_WEBHOOK_SECRET". Several are valid during a rotation. It
@@ -60,6 +61,7 @@ func withoutPrefix(secret string) string {
 type keyring struct {
 	source       Secrets
 	certificates Certificates
+	keySets      KeySets
 	// placeholders admits well-known secrets, which the published signature vectors and first-time users have.
 	placeholders bool
 }
@@ -167,11 +169,21 @@ func (a *Authenticator) SecretState() (state SecretState, because denial.Reason)
 func (a *Authenticator) SecretNames() []string {
 	var names []string
 	for _, s := range a.schemes {
-		if !slices.Contains(names, s.reference()) {
-			names = append(names, s.reference())
+		for _, name := range s.references() {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
+}
+
+// references returns all variables of a scheme: most have one.
+func (a alternative) references() []string {
+	if s, ok := a.scheme.(interface{ references() []string }); ok {
+		return s.references()
+	}
+	return []string{a.reference()}
 }
 
 // SecretProblems lists what is wrong with the configured secrets: an unset secret isn't a problem. A secret that one scheme can
@@ -189,7 +201,7 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 			case isPlaceholder(s):
 				problems = append(problems,
 					fmt.Sprintf("the secret %s is a placeholder that anyone can look up: every request is refused", name))
-			case isShortSecret(s) && !a.isNetwork(name):
+			case isShortSecret(s) && !a.IsPublic(name):
 				problems = append(problems,
 					fmt.Sprintf("the secret %s has fewer than %d characters: every request is refused", name, minSecret))
 			}
@@ -204,17 +216,18 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 	return problems
 }
 
-// isNetwork reports whether a reference names networks, which may be short.
-func (a *Authenticator) isNetwork(name string) bool {
+// IsPublic reports whether a reference names what needn't be secret and may be short: networks, or accounts.
+func (a *Authenticator) IsPublic(name string) bool {
 	return slices.ContainsFunc(a.schemes, func(s alternative) bool {
-		_, is := s.scheme.(*addressScheme)
-		return is && s.reference() == name
+		_, isAddress := s.scheme.(*addressScheme)
+		token, isToken := s.scheme.(*jwtScheme)
+		return slices.Contains(s.references(), name) && (isAddress || isToken && token.keys != nil)
 	})
 }
 
 func (a *Authenticator) unusable(name string) bool {
 	for _, s := range a.schemes {
-		if s.reference() == name && denial.ReasonOf(s.ready(a.keyring)) != denial.UnusableSecret {
+		if slices.Contains(s.references(), name) && denial.ReasonOf(s.ready(a.keyring)) != denial.UnusableSecret {
 			return false
 		}
 	}
@@ -231,10 +244,43 @@ func TrialSecrets() []string { return slices.Clone(trialSecrets()) }
 // TrialCertificates returns the key with which this process signs in place of a sender with a certificate, whatever the URL.
 func TrialCertificates(CertificateAt) (*rsa.PublicKey, error) { return &trialRSA().PublicKey, nil }
 
+// TrialKeySets returns the keys with which this process signs in place of a sender that publishes its keys, whatever the address.
+func TrialKeySets(jws.Set, string) (keys []jws.Key, err error) {
+	for _, algorithm := range []string{jws.RS256, jws.ES256, jws.ES512} {
+		keys = append(keys, jws.Key{ID: trialKeyID, Algorithm: algorithm, Public: trialSigner(algorithm).Public()})
+	}
+	return keys, nil
+}
+
+const trialKeyID = "trial"
+
 var (
 	trialRSA     = sync.OnceValue(newRSA)
+	trialP256    = sync.OnceValue(func() *ecdsa.PrivateKey { return newEC(elliptic.P256()) })
+	trialP521    = sync.OnceValue(func() *ecdsa.PrivateKey { return newEC(elliptic.P521()) })
 	trialSecrets = sync.OnceValue(func() []string { return secretsWith(trialRSA()) })
 )
+
+func trialSigner(algorithm string) crypto.Signer {
+	switch algorithm {
+	case jws.ES256:
+		return trialP256()
+	case jws.ES512:
+		return trialP521()
+	}
+	return trialRSA()
+}
+
+// privateSigner parses the private key after its prefix.
+func privateSigner(secret string) (crypto.Signer, bool) {
+	der, ok := decodeKey(secret, privatePrefix)
+	if !ok || !strings.HasPrefix(secret, privatePrefix) {
+		return nil, false
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	key, ok := parsed.(crypto.Signer)
+	return key, err == nil && ok
+}
 
 // newRSA and the like never fail: the only error is a failure of the random numbers, which ends the process.
 func newRSA() *rsa.PrivateKey {
@@ -242,17 +288,21 @@ func newRSA() *rsa.PrivateKey {
 	return key
 }
 
+func newEC(curve elliptic.Curve) *ecdsa.PrivateKey {
+	key, _ := ecdsa.GenerateKey(curve, rand.Reader)
+	return key
+}
+
 func secretsWith(rsaKey crypto.Signer) []string {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed)
-	ecdsaKey, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	text, public := base64.StdEncoding.EncodeToString(seed), ed25519.NewKeyFromSeed(seed)[ed25519.PublicKeySize:]
 	all := []string{
 		"whsec_" + text, text, hex.EncodeToString(seed),
 		privatePrefix + text, "whpk_" + base64.StdEncoding.EncodeToString(public), hex.EncodeToString(public),
 		base64.StdEncoding.EncodeToString(public),
 	}
-	return slices.Concat(all, pairOf(ecdsaKey), pairOf(rsaKey))
+	return slices.Concat(all, pairOf(newEC(elliptic.P256())), pairOf(newEC(elliptic.P521())), pairOf(rsaKey))
 }
 
 func pairOf(key crypto.Signer) []string {
@@ -291,7 +341,7 @@ func slipIn(name, secret string) string {
 		return "begins and ends with a quote: remove both, since `docker run --env-file` and secret files keep them"
 	case hasEquals && strings.TrimPrefix(strings.TrimSpace(before), "export ") == name:
 		return fmt.Sprintf("begins with %s=: give the value alone", name)
-	case slices.ContainsFunc([]rune(secret), isInvisible):
+	case !jws.IsPEM(secret) && slices.ContainsFunc([]rune(secret), isInvisible):
 		return "contains an invisible character: copy it again"
 	}
 	return ""

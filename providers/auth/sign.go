@@ -150,7 +150,14 @@ func setIn(tree any, path []string, value string) bool {
 		}
 		return setIn(at[path[0]], path[1:], value)
 	case []any:
-		return path[0] == "0" && len(at) == 1 && len(path) > 1 && setIn(at[0], path[1:], value)
+		if path[0] != "0" || len(at) != 1 {
+			return false
+		}
+		if len(path) == 1 {
+			at[0] = value
+			return true
+		}
+		return setIn(at[0], path[1:], value)
 	}
 	return false
 }

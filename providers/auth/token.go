@@ -62,6 +62,10 @@ func (s *tokenScheme) find(r *Request) (string, error) {
 			return "", denial.At(denial.MalformedToken, s.part())
 		}
 		return token, nil
+	case "place":
+		return r.textAt(s.field)
+	case "payload":
+		return r.payloadAt(s.field)
 	}
 	return r.header(s.field)
 }
@@ -75,7 +79,12 @@ func (s *tokenScheme) part() string {
 		return "query parameter " + s.field
 	case "path":
 		return "path variable " + s.field
-	case "body":
+	case "payload":
+		if s.field == "." {
+			return "body"
+		}
+		return partOfBody(s.field)
+	case "body", "place":
 		return partOfBody(s.field)
 	}
 	return partOf(s.field)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"holdfast/event"
+	"holdfast/providers/auth/jws"
 	"holdfast/providers/definition"
 )
 
@@ -25,6 +26,7 @@ type decoder struct {
 	contentType string
 	as          string
 	jsonField   string
+	jwtField    string
 	rubyFields  []string
 }
 
@@ -44,10 +46,13 @@ func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
 	}
 	for i, d := range defs {
 		field := fmt.Sprintf("decode[%d]", i)
-		dec := decoder{contentType: MediaType(d.ContentType), jsonField: d.JSONField, rubyFields: d.RubyFields}
-		dec.as = p.OneOf(field+".as", d.As, "json", "form", "text")
+		dec := decoder{contentType: MediaType(d.ContentType), jsonField: d.JSONField, jwtField: d.JWTField, rubyFields: d.RubyFields}
+		dec.as = p.OneOf(field+".as", d.As, "json", "form", "text", "jwt")
 		if d.JSONField != "" && dec.as != "form" {
 			p.Add(field+".json_field", "is for as: form")
+		}
+		if d.JWTField != "" && dec.as != "json" {
+			p.Add(field+".jwt_field", "is for as: json")
 		}
 		if len(d.RubyFields) > 0 && dec.as != "json" {
 			p.Add(field+".ruby_fields", "is for as: json")
@@ -109,6 +114,15 @@ func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly 
 			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")
 		}
 		return string(body), nil
+	case "jwt":
+		return d.decodeToken(string(body), identity, w, exactly)
+	}
+	if d.jwtField != "" {
+		place, err := Places("", body, []string{d.jwtField})
+		if err != nil {
+			return nil, err
+		}
+		return d.decodeToken(place[0].Text, identity, w, exactly)
 	}
 	if len(d.rubyFields) > 0 {
 		w = nil
@@ -125,6 +139,15 @@ func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly 
 		return nil, event.Rejectf("not_object", "the body is JSON, but not an object")
 	}
 	return d.decodeFields(m)
+}
+
+// decodeToken decodes the payload of a signed token, which authentication has verified.
+func (d decoder) decodeToken(text string, identity [][]string, w Projection, exactly bool) (any, error) {
+	payload, err := jws.Payload(text)
+	if err != nil {
+		return nil, event.Rejectf("invalid_token", "the body, or its field, isn't a signed token")
+	}
+	return decoder{as: "json", rubyFields: d.rubyFields}.decode(payload, identity, w, exactly)
 }
 
 // decodeFields replaces texts in Ruby's notation by their values. An invalid one is kept, and reported in the error: the fields

@@ -128,13 +128,26 @@ type Basic struct {
 	User    string `yaml:"user"`
 }
 
-// JWT is a token that is signed with HS256.
+// JWT is a signed token.
 type JWT struct {
+	// Secrets are shared secrets, or public keys if the algorithm has those. With Keys they are the accounts.
 	Secrets string `yaml:"secrets"`
+	// Algorithm is the only one that is accepted: HS256 (default), RS256, ES256 or ES512.
+	Algorithm string `yaml:"algorithm"`
+	// Keys is where the sender publishes its keys.
+	Keys *PublishedKeys `yaml:"keys"`
+	// Account is the claim that must be one of the secrets, since the sender signs for all its customers with the same keys.
+	Account string `yaml:"account"`
+	// Audience is the variable with the allowed audiences.
+	Audience string `yaml:"audience"`
 	// Header contains the token; by default it is a bearer token.
-	Header string            `yaml:"header"`
-	Leeway *Duration         `yaml:"leeway"`
-	Claims map[string]string `yaml:"claims"`
+	Header string `yaml:"header"`
+	// Body is the dotted path of a token in the body that doesn't cover the body.
+	Body string `yaml:"body"`
+	// Payload is the dotted path of the token whose payload is the event; "." is the body.
+	Payload string            `yaml:"payload"`
+	Leeway  *Duration         `yaml:"leeway"`
+	Claims  map[string]string `yaml:"claims"`
 	// MaxAge is how long a token without an expiry is valid after it was issued.
 	MaxAge *Duration `yaml:"max_age"`
 	// BodyHash and URLHash name the claims with the SHA-256 of the body and of the URL.
@@ -142,6 +155,16 @@ type JWT struct {
 	URLHash  string `yaml:"url_hash"`
 	// HashEncoding is that of the hashes: hex (default), base64, base64url; the last two with or without padding.
 	HashEncoding string `yaml:"hash_encoding"`
+}
+
+// PublishedKeys are the public keys of a sender at a fixed address: a set (JWKS), or an API that returns one key.
+type PublishedKeys struct {
+	// URL is https. Its host may have one {VARIABLE}, such as a customer's domain.
+	URL string `yaml:"url"`
+	// Post are the fields of a JSON request for one key: text, a {VARIABLE}, or {kid} for the key's ID.
+	Post map[string]string `yaml:"post"`
+	// Answer is the dotted path of the key in the answer to Post.
+	Answer string `yaml:"answer"`
 }
 
 // Address accepts requests from networks. They are configured like secrets, since they differ between installations.

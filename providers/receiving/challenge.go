@@ -212,11 +212,12 @@ func named(values map[string][]string, names []string) map[string]string {
 	return found
 }
 
-func withSecrets(challenges []challenge, s auth.Secrets) []challenge {
+// changed returns the handshakes with another authenticator, where they have their own.
+func changed(challenges []challenge, change func(*auth.Authenticator) *auth.Authenticator) []challenge {
 	out := slices.Clone(challenges)
 	for i := range out {
 		if out[i].schemes != nil {
-			out[i].schemes = out[i].schemes.WithSecrets(s)
+			out[i].schemes = change(out[i].schemes)
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package receiving
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,6 +42,7 @@ func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decode
 		c.Add("body_limit", "want 1 to %d bytes", definition.MaxBodyLimit)
 	}
 	c.CheckMaximum("maximum", d.Maximum)
+	c.checkToken(d)
 	if d.Gzip != "" {
 		c.OneOf("gzip", d.Gzip, definition.GzipPlain, definition.GzipWire)
 	}
@@ -61,10 +63,40 @@ func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decode
 	return g
 }
 
+// checkToken requires that events are read from the token that authentication verifies, and from nothing else.
+func (c compiler) checkToken(d *definition.Definition) {
+	verified, read := map[string]bool{}, map[string]bool{}
+	for _, s := range d.Auth {
+		path := ""
+		if s.JWT != nil {
+			path = s.JWT.Payload
+		}
+		verified[path] = true
+	}
+	for _, rule := range d.Decode {
+		if rule.As == "jwt" {
+			rule.JWTField = "."
+		}
+		read[rule.JWTField] = true
+	}
+	if len(d.Decode) == 0 {
+		read[""] = true
+	}
+	if (!verified[""] || !read[""]) && (len(verified) > 1 || !maps.Equal(verified, read)) {
+		c.Add("decode", "must read the token that each of auth[].jwt.payload verifies: as: jwt if that is the body, otherwise "+
+			"jwt_field with the same path")
+	}
+	if d.Batch != nil && !verified[""] {
+		c.Add("batch", "a token is one event")
+	}
+}
+
 // Bound returns a copy with secrets. Without secrets it authenticates no request.
 func (g *Gate) Bound(s auth.Secrets) *Gate {
 	with := *g
-	with.Authenticator, with.challenges = g.WithSecrets(s), withSecrets(g.challenges, s)
+	with.Authenticator, with.challenges = g.WithSecrets(s), changed(g.challenges, func(a *auth.Authenticator) *auth.Authenticator {
+		return a.WithSecrets(s)
+	})
 	return &with
 }
 
@@ -72,6 +104,15 @@ func (g *Gate) Bound(s auth.Secrets) *Gate {
 func (g *Gate) Certified(get auth.Certificates) *Gate {
 	with := *g
 	with.Authenticator = g.WithCertificates(get)
+	return &with
+}
+
+// Keyed returns a copy that finds published keys with get.
+func (g *Gate) Keyed(get auth.KeySets) *Gate {
+	with := *g
+	with.Authenticator, with.challenges = g.WithKeySets(get), changed(g.challenges, func(a *auth.Authenticator) *auth.Authenticator {
+		return a.WithKeySets(get)
+	})
 	return &with
 }
 

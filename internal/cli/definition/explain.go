@@ -53,7 +53,7 @@ func explainCommand() *cobra.Command {
 
 func explain(c *cobra.Command, catalogue *providers.Catalogue, name string, o explainOptions) error {
 	if o.sign && len(o.secrets) == 0 {
-		o.secrets, catalogue = auth.TrialSecrets(), catalogue.WithCertificates(auth.TrialCertificates)
+		o.secrets, catalogue = auth.TrialSecrets(), catalogue.WithCertificates(auth.TrialCertificates).WithKeySets(auth.TrialKeySets)
 	}
 	if len(o.secrets) > 0 {
 		catalogue = catalogue.WithSecrets(func(string) []string { return o.secrets })

@@ -38,7 +38,7 @@ func newEndpoint(t *testing.T, secret string) *endpoint {
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
 	r := &endpoint{catalogue: catalogue.WithSecrets(func(string) []string { return []string{secret} }), keys: map[string]int{}}
-	r.catalogue = r.catalogue.WithCertificates(auth.TrialCertificates)
+	r.catalogue = r.catalogue.WithCertificates(auth.TrialCertificates).WithKeySets(auth.TrialKeySets)
 	r.Server = httptest.NewServer(http.HandlerFunc(r.receive))
 	t.Cleanup(r.Close)
 	return r

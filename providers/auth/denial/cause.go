@@ -128,6 +128,11 @@ var causes = map[Reason]Cause{
 			"sender to retry",
 		"write the file again: the log line secret.unreadable names it; no restart is needed",
 	},
+	NoKeys: {
+		"the sender's published keys couldn't be fetched yet, or lack the one that the token names; the response asks the sender to " +
+			"retry",
+		"nothing if it passes; otherwise check that the ingress reaches the host of auth[].jwt.keys by HTTPS",
+	},
 	TimestampFromFuture: {
 		"the signature is valid, but the request was signed at a time in the future",
 		"compare both clocks (holdfast doctor checks ours)",

@@ -32,8 +32,8 @@ type Error struct {
 // Reason is a short, stable name, suitable as a metric label.
 type Reason string
 
-// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported. An unreadable
-// secret comes last, since the request may be authentic by it.
+// The reasons, the most specific last: of several alternative schemes, the one that got furthest is reported. Keys that couldn't
+// be fetched and an unreadable secret come last, since the request may be authentic by them.
 const (
 	NoSecret            Reason = "no_secret"
 	PlaceholderSecret   Reason = "placeholder_secret"
@@ -63,6 +63,7 @@ const (
 	Expired             Reason = "expired_token"
 	StaleTimestamp      Reason = "stale_timestamp"
 	TimestampFromFuture Reason = "timestamp_in_future"
+	NoKeys              Reason = "no_keys"
 	UnreadableSecret    Reason = "secret_unreadable"
 )
 
@@ -71,7 +72,7 @@ var byRank = []Reason{
 	NoSecret, PlaceholderSecret, ShortSecret, UnusableSecret, Address, MissingSignature, MissingToken, MissingTimestamp, MissingID,
 	AmbiguousHeader, MalformedHeader, MalformedTimestamp, TooManySignatures, MalformedToken, UnsignedBody, MalformedSignature,
 	OtherAccount, ForeignCertificate, NoCertificate, WrongCertificate, BadToken, BadSignature, ModifiedBody, OtherURL, WrongClaim,
-	Expired, StaleTimestamp, TimestampFromFuture, UnreadableSecret,
+	Expired, StaleTimestamp, TimestampFromFuture, NoKeys, UnreadableSecret,
 }
 
 // Reasons returns all reasons, the most specific last.
@@ -84,7 +85,7 @@ func Further(one, other error) bool {
 
 // MayBeAuthentic reports whether the sender should send the request again: what would prove it can't be read at the moment.
 func (e *Error) MayBeAuthentic() bool {
-	return e.Reason == NoCertificate || e.Reason == UnreadableSecret
+	return e.Reason == NoCertificate || e.Reason == NoKeys || e.Reason == UnreadableSecret
 }
 
 // Error returns "not authentic: reason".

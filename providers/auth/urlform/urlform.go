@@ -1,34 +1,17 @@
-package auth
+// Package urlform returns the forms of one URL that senders sign: they write ports, quotes and escapes in their own ways.
+package urlform
 
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 )
 
-// urlForms are further forms of a URL that senders sign, by their name in {url:NAME}.
-var urlForms = map[string]func(string) []string{"normalized": normalizedURLs, "decoded": decodedURLs}
+// Further are functions that return more forms of a URL than Of, by their name in {url:NAME}.
+var Further = map[string]func(string) []string{"normalized": normalized, "decoded": decoded}
 
-// urls returns the forms of the request's URL that a sender may have signed, without repeats.
-func (c content) urls(r *Request) []string {
-	i := slices.IndexFunc(c.parts, func(part contentPart) bool { return part.variable == "url" })
-	if i < 0 {
-		return []string{""}
-	}
-	forms := urlsOf(r.URL)
-	if further := urlForms[c.parts[i].of]; further != nil {
-		for _, form := range further(r.URL) {
-			if !slices.Contains(forms, form) {
-				forms = append(forms, form)
-			}
-		}
-	}
-	return forms
-}
-
-// urlsOf returns a URL as called, without its port, and with the default port of its scheme (Twilio uses all three).
-func urlsOf(called string) []string {
+// Of returns a URL as called, without its port, and with the default port of its scheme (Twilio uses all three).
+func Of(called string) []string {
 	scheme, rest, ok := strings.Cut(called, "://")
 	if !ok {
 		return []string{called}
@@ -44,16 +27,16 @@ func urlsOf(called string) []string {
 	return []string{called, scheme + "://" + host + port + path}
 }
 
-// normalizedURLs returns a URL with its query as browsers write it, and as Node.js's querystring does. Twilio may have signed
+// normalized returns a URL with its query as browsers write it, and as Node.js's querystring does. Twilio may have signed
 // %27 where the request has ', and the other way around.
-func normalizedURLs(called string) (all []string) {
+func normalized(called string) (all []string) {
 	before, query, found := strings.Cut(called, "?")
 	if !found || query == "" {
 		return nil
 	}
 	query = escapeBytes(query, func(b byte) bool { return b <= ' ' || b >= 0x7f || strings.IndexByte(`"#<>'`, b) >= 0 })
-	all = urlsOf(before + "?" + query)
-	return append(all, urlsOf(before+"?"+rewrittenQuery(query))...)
+	all = Of(before + "?" + query)
+	return append(all, Of(before+"?"+rewrittenQuery(query))...)
 }
 
 // rewrittenQuery parses a query and writes it again. Values of one name come together.
@@ -112,5 +95,5 @@ var hubSpotEscapes = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%4
 	"%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%2C", ",", "%3B", ";",
 	"%3a", ":", "%2f", "/", "%3f", "?", "%2a", "*", "%2c", ",", "%3b", ";")
 
-// decodedURLs returns a URL with the escapes decoded that HubSpot decodes: all but &, =, + and # and escapes of text.
-func decodedURLs(called string) []string { return urlsOf(hubSpotEscapes.Replace(called)) }
+// decoded returns a URL with the escapes decoded that HubSpot decodes: all but &, =, + and # and escapes of text.
+func decoded(called string) []string { return Of(hubSpotEscapes.Replace(called)) }

@@ -1,0 +1,256 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
+)
+
+// Limits of the keys that senders publish. Anyone can name an unknown key, therefore the keys of one address are fetched at most
+// once a minute, whatever the reason. An API that is asked for one key is asked for each unknown one at most once a minute, and
+// for a few different ones.
+const (
+	maxKeySetBytes  = 1 << 20
+	keySetTimeout   = 5 * time.Second
+	keySetMinLife   = 5 * time.Minute
+	keySetLife      = time.Hour // if the answer says nothing
+	keySetMaxLife   = 24 * time.Hour
+	keySetOutage    = 24 * time.Hour // keys outlast their end by this while they can't be fetched
+	keySetEach      = time.Minute
+	oneKeyEach      = 6 * time.Second
+	oneKeyAtOnce    = 10
+	maxMissedKeys   = 64
+	maxSingleKeys   = 16
+	keySetRenewEach = time.Minute
+)
+
+// KeySets keeps the keys that senders publish. It fetches them in the background, from public addresses and the allowed networks,
+// and follows no redirects: no request waits for a fetch. It is safe for concurrent use.
+type KeySets struct {
+	http *http.Client
+	now  func() time.Time
+	// fetches are in progress.
+	fetches sync.WaitGroup
+
+	mu    sync.Mutex
+	hosts map[string]*keyHost // by URL: the definitions bound their number
+}
+
+// keyHost is what is known of one address.
+type keyHost struct {
+	// answers has all keys under "", or one key under its ID.
+	answers  map[string]keyAnswer
+	fetching map[string]bool
+	// missed says when an ID turned out to be unknown there.
+	missed  map[string]time.Time
+	budget  *rate.Limiter
+	failing bool
+}
+
+// keyAnswer is fresh until, and is used for an outage longer.
+type keyAnswer struct {
+	keys  []jws.Key
+	until time.Time
+}
+
+// NewKeySets returns an empty cache that also reaches the allowed networks.
+func NewKeySets(allowed []netip.Prefix) *KeySets {
+	return newKeySets(newHTTP(newDialer(guard{allowed: allowed}), nil))
+}
+
+func newKeySets(client *http.Client) *KeySets {
+	return &KeySets{http: client, now: time.Now, hosts: map[string]*keyHost{}}
+}
+
+// Keys returns the known keys of a set with which a token may be signed, see auth.KeySets. It never waits for a fetch.
+func (k *KeySets) Keys(at jws.Set, keyID string) ([]jws.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	host, now := k.hostOf(at), k.now()
+	question := questionOf(at, keyID)
+	answer := host.answers[question]
+	if now.Before(answer.until.Add(keySetOutage)) && (at.Body != nil || answer.has(keyID)) {
+		if !now.Before(answer.until) {
+			k.fetchSoon(host, at, keyID)
+		}
+		return answer.keys, nil
+	}
+	if missed, ok := host.missed[keyID]; ok && now.Sub(missed) < keySetEach {
+		return nil, denial.Of(denial.BadToken)
+	}
+	k.fetchSoon(host, at, keyID)
+	return nil, denial.Of(denial.NoKeys)
+}
+
+// Run keeps the sets that list returns fresh until ctx ends.
+func (k *KeySets) Run(ctx context.Context, list func() []jws.Set) {
+	tick := time.NewTicker(keySetRenewEach)
+	defer tick.Stop()
+	for {
+		for _, at := range list() {
+			k.renew(at)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (k *KeySets) renew(at jws.Set) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if host := k.hostOf(at); !k.now().Before(host.answers[""].until) {
+		k.fetchSoon(host, at, "")
+	}
+}
+
+// questionOf returns the key of an answer.
+func questionOf(at jws.Set, keyID string) string {
+	if at.Body == nil {
+		return ""
+	}
+	return keyID
+}
+
+// has reports whether a token may be signed with one of the keys.
+func (a keyAnswer) has(keyID string) bool {
+	return len(a.keys) > 0 && (keyID == "" || slices.ContainsFunc(a.keys, func(one jws.Key) bool { return one.ID == keyID }))
+}
+
+func (k *KeySets) hostOf(at jws.Set) *keyHost {
+	host := k.hosts[at.URL]
+	if host == nil {
+		host = &keyHost{answers: map[string]keyAnswer{}, fetching: map[string]bool{}, missed: map[string]time.Time{}}
+		host.budget = rate.NewLimiter(rate.Every(keySetEach), 1)
+		if at.Body != nil {
+			host.budget = rate.NewLimiter(rate.Every(oneKeyEach), oneKeyAtOnce)
+		}
+		k.hosts[at.URL] = host
+	}
+	return host
+}
+
+// fetchSoon begins a fetch, unless there is one or there was one just now.
+func (k *KeySets) fetchSoon(host *keyHost, at jws.Set, keyID string) {
+	question := questionOf(at, keyID)
+	if host.fetching[question] || !host.budget.AllowN(k.now(), 1) {
+		return
+	}
+	host.fetching[question] = true
+	k.fetches.Go(func() {
+		keys, life, err := k.fetch(at)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(host.fetching, question)
+		host.put(at, keyID, keyAnswer{keys, k.now().Add(life)}, err, k.now())
+	})
+}
+
+// errNoSuchKey is the answer of an API that knows no such key.
+var errNoSuchKey = &Error{Code: codeAnswer, Reason: "there is no such key"}
+
+// put keeps the result of a fetch. Keys that couldn't be fetched leave those before in place.
+func (h *keyHost) put(at jws.Set, keyID string, answer keyAnswer, err error, now time.Time) {
+	if err != nil && !errors.Is(err, errNoSuchKey) {
+		if !h.failing {
+			slog.Warn("keys.unavailable", "host", hostOf(at.URL), "error", err.Error())
+		}
+		h.failing = true
+		return
+	}
+	if h.failing {
+		slog.Info("keys.available", "host", hostOf(at.URL))
+	}
+	h.failing = false
+	if err == nil {
+		h.answers[questionOf(at, keyID)] = answer
+	}
+	if keyID != "" && (err != nil || at.Body == nil && !answer.has(keyID)) {
+		if len(h.missed) >= maxMissedKeys {
+			clear(h.missed)
+		}
+		h.missed[keyID] = now
+	}
+	for oldest := range h.answers { // an API has a few valid keys
+		if len(h.answers) > maxSingleKeys && oldest != keyID {
+			delete(h.answers, oldest)
+		}
+	}
+}
+
+// fetch returns the keys at an address, and for how long they are fresh. keySetTimeout bounds it.
+func (k *KeySets) fetch(at jws.Set) (keys []jws.Key, life time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), keySetTimeout)
+	defer cancel()
+	method := http.MethodGet
+	if at.Body != nil {
+		method = http.MethodPost
+	}
+	request, err := http.NewRequestWithContext(ctx, method, at.URL, bytes.NewReader(at.Body))
+	if err != nil {
+		return nil, 0, &Error{Code: codeAddress, Reason: "the address is malformed"}
+	}
+	request.Header.Set("Accept", "application/json")
+	if at.Body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := k.http.Do(request)
+	if err != nil {
+		return nil, 0, failure(err)
+	}
+	defer func() { _ = response.Body.Close() }() // nothing more to read
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxKeySetBytes+1))
+	switch {
+	case err != nil:
+		return nil, 0, failure(err)
+	case at.Body != nil && (response.StatusCode == http.StatusBadRequest || response.StatusCode == http.StatusNotFound):
+		return nil, 0, errNoSuchKey
+	case response.StatusCode != http.StatusOK:
+		return nil, 0, &Error{Code: codeAnswer, Reason: fmt.Sprintf("the response has the status %d", response.StatusCode)}
+	case len(text) > maxKeySetBytes:
+		return nil, 0, &Error{Code: codeAnswer, Reason: "the response is longer than 1 MiB"}
+	}
+	keys, err = at.ParseAnswer(text)
+	if err != nil || len(keys) == 0 {
+		return nil, 0, &Error{Code: codeAnswer, Reason: "the response has no usable key"}
+	}
+	return keys, lifeOf(response.Header), nil
+}
+
+var maxAge = regexp.MustCompile(`(?i)(?:^|[ ,])max-age="?([0-9]{1,9})`)
+
+// lifeOf returns how long an answer is fresh, within bounds.
+func lifeOf(header http.Header) time.Duration {
+	found := maxAge.FindStringSubmatch(header.Get("Cache-Control"))
+	if found == nil {
+		return keySetLife
+	}
+	seconds, _ := strconv.Atoi(found[1]) // it has digits only
+	return min(max(time.Duration(seconds)*time.Second, keySetMinLife), keySetMaxLife)
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

@@ -1,0 +1,79 @@
+package jws
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// ErrMalformed is the error of a text that isn't a token in the compact form, or that demands an extension.
+var ErrMalformed = errors.New("not a signed token")
+
+// Token is a token that is parsed but not verified.
+type Token struct {
+	Algorithm, KeyID string
+	// Chain are the certificates of the header's x5c in DER, the signer's first.
+	Chain [][]byte
+	// Content is what is signed: the encoded header, a dot, and the encoded payload.
+	Content   string
+	Payload   []byte
+	Signature []byte
+}
+
+// header are the fields of a token's header that are read. Crit is a list of extensions without which the token must not be
+// accepted; there is none that we know.
+type header struct {
+	Algorithm string          `json:"alg"`
+	KeyID     string          `json:"kid"`
+	Chain     [][]byte        `json:"x5c"`
+	Critical  json.RawMessage `json:"crit"`
+}
+
+// Parse parses the compact form: three parts in base64url without padding, with dots between them.
+func Parse(text string) (Token, error) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return Token{}, ErrMalformed
+	}
+	var head header
+	text1, err1 := decodePart(parts[0])
+	payload, err2 := decodePart(parts[1])
+	signature, err3 := decodePart(parts[2])
+	if errors.Join(err1, err2, err3) != nil || !isObject(text1) || json.Unmarshal(text1, &head) != nil || head.Critical != nil {
+		return Token{}, ErrMalformed
+	}
+	return Token{
+		Algorithm: head.Algorithm, KeyID: head.KeyID, Chain: head.Chain, Content: parts[0] + "." + parts[1], Payload: payload,
+		Signature: signature,
+	}, nil
+}
+
+// Payload returns the payload of a token in the compact form, without any check of its signature.
+func Payload(text string) ([]byte, error) {
+	token, err := Parse(strings.TrimSpace(text))
+	return token.Payload, err
+}
+
+func decodePart(part string) ([]byte, error) {
+	return base64.RawURLEncoding.Strict().DecodeString(part)
+}
+
+// isObject reports whether a text is an object of distinct fields: a second alg or kid would have another reader see another one.
+func isObject(text []byte) bool {
+	reader := json.NewDecoder(strings.NewReader(string(text)))
+	if first, err := reader.Token(); err != nil || first != json.Delim('{') {
+		return false
+	}
+	seen := map[string]bool{}
+	for reader.More() {
+		name, err := reader.Token()
+		key, isText := name.(string)
+		var value json.RawMessage
+		if err != nil || !isText || seen[strings.ToLower(key)] || reader.Decode(&value) != nil {
+			return false
+		}
+		seen[strings.ToLower(key)] = true // as encoding/json compares them
+	}
+	return true
+}

@@ -1,0 +1,268 @@
+package auth
+
+import (
+	"cmp"
+	"crypto"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
+	"holdfast/providers/definition"
+)
+
+// KeySets returns the keys that a sender has published with which a token may be signed. It must not wait for the network, since
+// anyone can send a token, and must be safe for concurrent use. The error is a *denial.Error: denial.NoKeys if the keys couldn't
+// be fetched yet, denial.BadToken if the sender has published none with this ID.
+type KeySets func(at jws.Set, keyID string) ([]jws.Key, error)
+
+// publishedKeys are the keys of a sender at a fixed address.
+type publishedKeys struct {
+	url string
+	// variable is the one in the URL's host; "" for none.
+	variable string
+	post     map[string]string
+	answer   string
+}
+
+// postKeyID stands for the ID of a key in a request for it.
+const postKeyID = "kid"
+
+// maxKeyID is in bytes.
+const maxKeyID = 256
+
+var (
+	variableIn = regexp.MustCompile(`\{([^{}]*)\}`)
+	isHostPart = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`).MatchString
+)
+
+func newPublishedKeys(p *definition.Problems, field string, d *definition.JWT) *publishedKeys {
+	if d.Keys == nil {
+		if d.Account != "" {
+			p.Add(field+".account", "is for keys: without them the secret is the account's")
+		}
+		return nil
+	}
+	k := &publishedKeys{url: d.Keys.URL, post: d.Keys.Post, answer: d.Keys.Answer}
+	if d.Algorithm == "" || d.Algorithm == hs256 {
+		p.Add(field+".algorithm", "want that of the sender's keys: RS256, ES256 or ES512")
+	}
+	names := variableIn.FindAllStringSubmatch(k.url, -1)
+	u, err := url.Parse(variableIn.ReplaceAllString(k.url, "x"))
+	host, _, _ := strings.Cut(strings.TrimPrefix(k.url, "https://"), "/")
+	if err != nil || u.Scheme != "https" || u.User != nil || u.Port() != "" || u.Fragment != "" || !strings.Contains(u.Path, "/") ||
+		len(names) > 1 || len(names) == 1 && !strings.Contains(host, names[0][0]) {
+		p.Add(field+".keys.url", "want an https URL without a port; its host may have one {VARIABLE}")
+	}
+	if len(names) == 1 {
+		k.variable = names[0][1]
+		p.SecretName(field+".keys.url", k.variable)
+	}
+	if (len(k.post) > 0) != (k.answer != "") || len(k.post) > 0 && !slices.Contains(slices.Collect(maps.Values(k.post)), "{kid}") {
+		p.Add(field+".keys.post", "want a field with {kid}, together with answer: the path of the key in the answer")
+	}
+	for name, value := range k.post {
+		if variable := k.variableOf(value); variable != "" {
+			p.SecretName(field+".keys.post."+name, variable)
+		}
+	}
+	if d.Account == "" && k.variable == "" && len(k.post) == 0 {
+		p.Add(field+".account", "must name a claim that has one of the secrets: the sender signs for all of its customers")
+	}
+	return k
+}
+
+// variableOf returns the variable that a value of the request stands for; "" if none.
+func (k *publishedKeys) variableOf(value string) string {
+	found := variableIn.FindStringSubmatch(value)
+	if len(found) < 2 || found[0] != value || found[1] == postKeyID {
+		return ""
+	}
+	return found[1]
+}
+
+// references returns the variables that the keys need.
+func (k *publishedKeys) references() (names []string) {
+	if k.variable != "" {
+		names = append(names, k.variable)
+	}
+	for _, value := range k.post {
+		if name := k.variableOf(value); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ready returns nil if all variables of the scheme have values.
+func (k *publishedKeys) ready(ring keyring, s *jwtScheme) error {
+	for _, name := range s.references() {
+		if _, err := ring.values(name); err != nil {
+			return err
+		}
+	}
+	_, err := k.sets(ring, "")
+	return err
+}
+
+// sets returns the addresses of the keys: several if the variable of the host has several values.
+func (k *publishedKeys) sets(ring keyring, keyID string) (all []jws.Set, err error) {
+	hosts := []string{""}
+	if k.variable != "" {
+		if hosts, err = ring.values(k.variable); err != nil {
+			return nil, err
+		}
+	}
+	body, err := k.body(ring, keyID)
+	if err != nil {
+		return nil, err
+	}
+	for _, host := range hosts {
+		if k.variable == "" || isHostPart(host) {
+			address := strings.ReplaceAll(k.url, "{"+k.variable+"}", host)
+			all = append(all, jws.Set{URL: address, Body: body, Answer: k.answer})
+		}
+	}
+	if len(all) == 0 {
+		return nil, denial.Of(denial.UnusableSecret)
+	}
+	return all, nil
+}
+
+// body returns the request for one key; nil if all keys are published together.
+func (k *publishedKeys) body(ring keyring, keyID string) ([]byte, error) {
+	if len(k.post) == 0 {
+		return nil, nil
+	}
+	fields := maps.Clone(k.post)
+	for name, value := range fields {
+		if value == "{"+postKeyID+"}" {
+			fields[name] = keyID
+		} else if variable := k.variableOf(value); variable != "" {
+			values, err := ring.values(variable)
+			if err != nil {
+				return nil, err
+			}
+			fields[name] = values[0]
+		}
+	}
+	return json.Marshal(fields)
+}
+
+// host returns where the keys are, as the definition says it.
+func (k *publishedKeys) host() string {
+	host, _, _ := strings.Cut(strings.TrimPrefix(k.url, "https://"), "/")
+	return host
+}
+
+// publicKeys returns the keys with which a token may be signed. With an error they may not be all.
+func (s *jwtScheme) publicKeys(k keyring, token jws.Token) (keys []crypto.PublicKey, err error) {
+	if s.keys == nil {
+		return s.ownKeys(k)
+	}
+	if len(token.KeyID) > maxKeyID || token.KeyID == "" && len(s.keys.post) > 0 {
+		return nil, denial.Of(denial.MalformedToken)
+	}
+	sets, err := s.keys.sets(k, token.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	if k.keySets == nil {
+		return nil, denial.Of(denial.NoKeys)
+	}
+	for _, set := range sets {
+		found, failed := k.keySets(set, token.KeyID)
+		for _, key := range jws.For(token, s.algorithm, found) {
+			keys = append(keys, key.Public)
+		}
+		if failed != nil && (err == nil || denial.Further(failed, err)) {
+			err = failed
+		}
+	}
+	return keys, err
+}
+
+// ownKeys are the secrets as public keys.
+func (s *jwtScheme) ownKeys(k keyring) ([]crypto.PublicKey, error) {
+	return keysOf(k, s.secretsName, func(secret string) (crypto.PublicKey, bool) {
+		key, ok := jws.ParsePublic(secret)
+		return key, ok && jws.Fits(s.algorithm, key)
+	})
+}
+
+// references returns all variables of the scheme.
+func (s *jwtScheme) references() []string {
+	names := []string{s.secretsName}
+	if s.audience != "" {
+		names = append(names, s.audience)
+	}
+	if s.keys != nil {
+		names = append(names, s.keys.references()...)
+	}
+	return slices.Compact(names)
+}
+
+// Enclose puts the event of an unsigned sample into an unsigned token, if the definition reads events from tokens. Signing
+// replaces it.
+func (a *Authenticator) Enclose(r *Request) {
+	for _, one := range a.schemes {
+		s, ok := one.scheme.(*jwtScheme)
+		if !ok || s.payload == "" {
+			continue
+		}
+		if claims, err := r.objectAt(s.payload); err == nil {
+			if payload, err := json.Marshal(claims); err == nil {
+				_ = s.put(r, unsignedHeader+"."+base64.RawURLEncoding.EncodeToString(payload)+".") // it is where the object was
+			}
+		}
+	}
+}
+
+// unsignedHeader is {"alg":"none"}.
+const unsignedHeader = "eyJhbGciOiJub25lIn0"
+
+// KeySets returns where the senders of requests publish all their keys, if the variables for it are set. An API that is asked for
+// one key at a time isn't among them.
+func (a *Authenticator) KeySets() (all []jws.Set) {
+	for _, one := range a.schemes {
+		if s, ok := one.scheme.(*jwtScheme); ok && s.keys != nil && len(s.keys.post) == 0 && s.ready(a.keyring) == nil {
+			sets, _ := s.keys.sets(a.keyring, "") // it is ready
+			all = append(all, sets...)
+		}
+	}
+	return all
+}
+
+// WithKeySets returns a copy that finds published keys with get. Without it no token that is signed with one is authentic.
+func (a *Authenticator) WithKeySets(get KeySets) *Authenticator {
+	with := *a
+	with.keySets = get
+	return &with
+}
+
+// values returns the values of a reference that aren't secrets, such as the name of an account, which may be short.
+func (k keyring) values(reference string) ([]string, error) {
+	reason := denial.NoSecret
+	var values []string
+	for _, value := range k.raw(reference) {
+		switch {
+		case value == Unreadable:
+			reason = denial.UnreadableSecret
+		case strings.TrimSpace(value) == "":
+		case isPlaceholder(value) && !k.placeholders:
+			reason = cmp.Or(map[bool]denial.Reason{true: denial.PlaceholderSecret}[reason == denial.NoSecret], reason)
+		default:
+			values = append(values, value)
+		}
+	}
+	if len(values) == 0 {
+		return nil, &denial.Error{Reason: reason}
+	}
+	return values, nil
+}
