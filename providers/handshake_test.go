@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"net/url"
 	"strings"
@@ -172,4 +173,57 @@ func TestAHandshakeMakesNoEvent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, reading.RefusedFor(items), body)
 	}
+}
+
+// CloudEvents asks by OPTIONS whether it may send, and X wants a signature in base64. Neither is an event.
+func TestHandshakesOfOtherForms(t *testing.T) {
+	t.Parallel()
+	catalogue, err := Load(writeDefinitions(t, map[string]string{"acme.yaml": `
+name: acme
+auth: [{hmac: {secrets: S, encoding: base64, signed: "{body}", signature: {header: x-sig, grammar: prefix, prefix: "sha256="}}}]
+paths: ["/webhooks/acme/{token}"]
+challenges:
+  - method: OPTIONS
+    open: Whether it may send is no secret.
+    when: .headers["webhook-request-origin"] != null
+    headers: {webhook-allowed-origin: '.headers["webhook-request-origin"]', webhook-allowed-rate: '"*"'}
+  - method: GET
+    auth: {token: {secrets: S, in: path, name: token}}
+    when: .query.crc_token | test("^[A-Za-z0-9_-]{1,100}$")
+    hmac: .query.crc_token
+    hmac_encoding: base64
+    reply: '{response_token: "sha256=\(.hmac)"}'
+    content_type: application/json
+type: .body.type
+key: {parts: [.body.id]}
+`}))
+	require.NoError(t, err)
+	catalogue = catalogue.WithSecrets(secretsOf(secretOfTests))
+	p, _ := catalogue.Lookup("acme")
+	require.True(t, p.Answers("OPTIONS"))
+	reply, isOne, err := p.Handshake(&auth.Request{
+		Method: "OPTIONS", Header: map[string][]string{"webhook-request-origin": {"eventgrid.azure.net"}},
+	}, clock)
+	require.NoError(t, err)
+	require.True(t, isOne)
+	require.Equal(t, 200, reply.Status)
+	require.Equal(t, map[string]string{"webhook-allowed-origin": "eventgrid.azure.net", "webhook-allowed-rate": "*"}, reply.Headers)
+	_, isOne, _ = p.Handshake(&auth.Request{Method: "OPTIONS"}, clock)
+	require.False(t, isOne)
+
+	crc := func(token, text string) (receiving.Reply, bool, error) {
+		return p.Handshake(&auth.Request{
+			Method: "GET", PathParams: map[string]string{"token": token}, Query: map[string][]string{"crc_token": {text}},
+		}, clock)
+	}
+	reply, isOne, err = crc(secretOfTests, "challenge_1")
+	require.NoError(t, err)
+	require.True(t, isOne)
+	sum := hmac.New(sha256.New, []byte(secretOfTests))
+	sum.Write([]byte("challenge_1"))
+	require.JSONEq(t, `{"response_token":"sha256=`+base64.StdEncoding.EncodeToString(sum.Sum(nil))+`"}`, string(reply.Body))
+	_, isOne, _ = crc(secretOfTests, `{"type":"forged"}`)
+	require.False(t, isOne, "nobody can have an event signed")
+	_, _, err = crc("a guess of the token", "challenge_1")
+	require.Error(t, err)
 }

@@ -29,6 +29,8 @@ type content struct {
 // contentPart is literal text, or a variable with the part after its colon.
 type contentPart struct {
 	literal, variable, of string
+	// before and after surround the value of a part that may be missing, and are missing with it; "" for a required one.
+	before, after string
 	// allowed are the only valid values of a line; empty means any.
 	allowed []string
 }
@@ -36,7 +38,7 @@ type contentPart struct {
 // contentVariables have no argument; contentPlaces name a header or a dotted path of the body after a colon.
 var (
 	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
-	contentPlaces    = []string{"header", "listed", "field", "line", "lines"}
+	contentPlaces    = []string{"header", "query", "listed", "field", "line", "lines"}
 )
 
 func newContent(p *definition.Problems, field, template string) content {
@@ -53,8 +55,8 @@ func newContent(p *definition.Problems, field, template string) content {
 		part, ok := newVariable(name)
 		if !closed || !ok {
 			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {url:normalized}, {url:decoded}, {path}, {params}, {method}, "+
-				"{crc32}, {secret}, {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or "+
-				"{lines:PATH} between braces")
+				"{crc32}, {secret}, {header:NAME}, {query:NAME}, {header:NAME|BEFORE|AFTER}, {query:NAME|BEFORE|AFTER}, "+
+				"{listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} between braces")
 			break
 		}
 		if part.variable == "header" || part.variable == "listed" {
@@ -66,7 +68,21 @@ func newContent(p *definition.Problems, field, template string) content {
 		c.parts = append(c.parts, part)
 		rest = after
 	}
+	c.checkOptional(p, field)
 	return c
+}
+
+// checkOptional requires parts that may be missing to begin differently. Their values never contain the text after them, so that a
+// signed text has one meaning: no value can stand for another part.
+func (c content) checkOptional(p *definition.Problems, field string) {
+	for i, part := range c.parts {
+		for _, other := range c.parts[:i] {
+			if part.after != "" && other.after != "" &&
+				(strings.HasPrefix(part.before, other.before) || strings.HasPrefix(other.before, part.before)) {
+				p.Add(field, "parts that may be missing must begin with different text: %q and %q", other.before, part.before)
+			}
+		}
+	}
 }
 
 func newVariable(text string) (contentPart, bool) {
@@ -78,6 +94,13 @@ func newVariable(text string) (contentPart, bool) {
 			part.allowed = strings.Split(values, "|")
 		}
 		return part, path != ""
+	}
+	if placed && (name == "header" || name == "query") && strings.Contains(of, "|") {
+		texts := strings.Split(of, "|")
+		if len(texts) != 3 || slices.Contains(texts, "") {
+			return contentPart{}, false
+		}
+		return contentPart{variable: name, of: texts[0], before: texts[1], after: texts[2]}, true
 	}
 	if placed && name == "url" {
 		return contentPart{variable: name, of: of}, urlform.Further[of] != nil
@@ -94,6 +117,16 @@ func (c content) has(variable string) bool {
 
 // coversBody reports whether every byte of the body is covered.
 func (c content) coversBody() bool { return c.has("body") || c.has("params") || c.has("crc32") }
+
+// queries returns the query parameters that are covered.
+func (c content) queries() (names []string) {
+	for _, part := range c.parts {
+		if part.variable == "query" {
+			names = append(names, part.of)
+		}
+	}
+	return names
+}
 
 // headers returns those that {header:NAME} covers, and those that list others.
 func (c content) headers() (names []string) {
@@ -147,13 +180,23 @@ func (v signedParts) value(part contentPart) string {
 	case "path":
 		return pathOf(v.request)
 	case "header":
-		return url.Values(v.request.Header).Get(part.of)
+		return part.around(url.Values(v.request.Header).Get(part.of))
+	case "query":
+		return part.around(url.Values(v.request.Query).Get(part.of))
 	case "listed":
 		return withValues(v.request, listed(v.request, part.of))
 	case "field":
 		return v.places[part.of].Text
 	}
 	return part.literal
+}
+
+// around returns a value with the text around it; a missing value that may be missing is "".
+func (p contentPart) around(value string) string {
+	if value == "" {
+		return ""
+	}
+	return p.before + value + p.after
 }
 
 // readPlaces reads the signed values of the body.

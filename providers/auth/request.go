@@ -3,6 +3,7 @@ package auth
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -41,6 +42,14 @@ func (r *Request) header(name string) (string, error) {
 	default:
 		return "", denial.At(denial.AmbiguousHeader, partOf(name))
 	}
+}
+
+// parameter returns the only value of a query parameter; "" if it is missing or empty.
+func (r *Request) parameter(name string) (string, error) {
+	if len(r.Query[name]) > 1 {
+		return "", denial.At(denial.AmbiguousHeader, "query parameter "+name)
+	}
+	return url.Values(r.Query).Get(name), nil
 }
 
 // textAt returns the text at a dotted path of the body; "" if there is none.
@@ -107,6 +116,8 @@ type Coverage struct {
 	// URL means path and query.
 	URL     bool
 	Headers []string
+	// Query lists query parameters.
+	Query []string
 	// Body lists the dotted paths covered by a signature over parts of the body; nil means all of it.
 	Body []string
 }
@@ -115,6 +126,7 @@ type Coverage struct {
 // keys are made of what the admitting one covers; the intersection for the body.
 func (c Coverage) both(other Coverage) Coverage {
 	out := Coverage{All: c.All || other.All, URL: c.URL || other.URL, Headers: append(slices.Clone(c.Headers), other.Headers...)}
+	out.Query = append(slices.Clone(c.Query), other.Query...)
 	switch {
 	case c.Body == nil:
 		out.Body = other.Body
@@ -158,7 +170,8 @@ func (c Coverage) Uncovered(headers, query, path []string) (what []string) {
 	if c.URL {
 		return what
 	}
-	for _, name := range append(slices.Clone(query), path...) {
+	unsigned := slices.DeleteFunc(slices.Clone(query), func(name string) bool { return slices.Contains(c.Query, name) })
+	for _, name := range append(unsigned, path...) {
 		what = append(what, fmt.Sprintf("%q of query or path", name))
 	}
 	return what

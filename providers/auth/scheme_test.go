@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/definition"
 )
 
 // Signatures published in the specifications and documentation of the providers.
@@ -205,6 +206,7 @@ func TestTimesInWords(t *testing.T) {
 			[]string{"Mon, 04 May 2026 12:00:00 +0000", "Mon, 04 May 2026 14:00:00 CEST", "2026-05-04T12:00:00Z", "1777896000"},
 		},
 		"rfc3339": {nil, []string{"2026-05-04T12:00:00"}},
+		"s_or_ms": {[]string{"1777896000", "1777896000123"}, []string{"1777896000.5", "01777896000", "-1777896000", "17778960001230000"}},
 	} {
 		at := signedTime{unit: unit}
 		for _, text := range c.good {
@@ -253,4 +255,68 @@ func TestAddresses(t *testing.T) {
 	require.Equal(t, denial.Address, denial.ReasonOf(check("203.0.113.0/24", "198.51.100.9")))
 	require.Equal(t, denial.Address, denial.ReasonOf(check("203.0.113.0/24", "")))
 	require.Equal(t, denial.NoSecret, denial.ReasonOf(check("0.0.0.0/0, ::/0, nonsense", "203.0.113.7")))
+}
+
+// Parts that may be missing never stand for each other, and a part of the query counts only if it is there once.
+func TestSignedPartsThatMayBeMissing(t *testing.T) {
+	t.Parallel()
+	p := compiled(t, `
+name: acme
+secrets: A
+auth:
+  - hmac:
+      signed: "{query:id|id:|;}{header:x-request|request:|;}{query:must}{body}"
+      signature: {query: signature}
+`)
+	signed := func(change func(*Request)) *Request {
+		r := &Request{Body: []byte("{}"), Query: map[string][]string{"must": {"m"}}, URL: "https://we.example/in?must=m", Header: map[string][]string{}}
+		change(r)
+		require.NoError(t, p.Sign(r, secretOfTests, clock))
+		return r
+	}
+	all := func(r *Request) { r.Query["id"] = []string{"1"}; r.SetHeader("x-request", "2") }
+	r := signed(all)
+	require.NoError(t, p.Authenticate(r, clock))
+	require.Contains(t, r.URL, "signature="+r.Query["signature"][0])
+	require.Equal(t, []string{"id", "must"}, p.Coverage().Query)
+	require.Empty(t, p.Coverage().Uncovered([]string{"x-request"}, []string{"id", "must"}, nil))
+	require.Len(t, p.Coverage().Uncovered(nil, []string{"other"}, []string{"id"}), 2, "a variable of the path isn't the parameter of its name")
+	_, query, _ := p.Hidden()
+	require.Equal(t, []string{"signature"}, query)
+	require.NoError(t, p.Authenticate(signed(func(*Request) {}), clock))
+	for name, c := range map[string]struct {
+		change func(*Request)
+		reason denial.Reason
+	}{
+		"without the one":       {func(r *Request) { delete(r.Query, "id") }, denial.BadSignature},
+		"empty":                 {func(r *Request) { r.Query["id"] = []string{""} }, denial.BadSignature},
+		"without the other":     {func(r *Request) { delete(r.Header, "x-request") }, denial.BadSignature},
+		"the one in the other":  {func(r *Request) { delete(r.Header, "x-request"); r.Query["id"] = []string{"1;request:2"} }, denial.MalformedHeader},
+		"the other in the one":  {func(r *Request) { delete(r.Query, "id"); r.SetHeader("x-request", "1;id:2") }, denial.MalformedHeader},
+		"twice":                 {func(r *Request) { r.Query["id"] = []string{"1", "1"} }, denial.AmbiguousHeader},
+		"header twice":          {func(r *Request) { r.Header["x-request"] = []string{"2", "2"} }, denial.AmbiguousHeader},
+		"without a required":    {func(r *Request) { delete(r.Query, "must") }, denial.MissingID},
+		"no signature":          {func(r *Request) { delete(r.Query, "signature") }, denial.MissingSignature},
+		"signature twice":       {func(r *Request) { r.Query["signature"] = append(r.Query["signature"], "x") }, denial.AmbiguousHeader},
+		"signature in a header": {func(r *Request) { r.SetHeader("signature", r.Query["signature"][0]); delete(r.Query, "signature") }, denial.MissingSignature},
+	} {
+		r := signed(all)
+		c.change(r)
+		err := p.Authenticate(r, clock)
+		require.Error(t, err, name)
+		require.Equal(t, c.reason, denial.ReasonOf(err), name)
+	}
+	for text, problem := range map[string]string{
+		`{signed: "{query:a|x:|;}{query:b|x:1|;}{body}", signature: {header: x-s}}`: "must begin with different text",
+		`{signed: "{query:a|x:}{body}", signature: {header: x-s}}`:                  "between braces",
+		`{signed: "{query:a||;}{body}", signature: {header: x-s}}`:                  "between braces",
+		`{signed: "{query:}{body}", signature: {header: x-s}}`:                      "between braces",
+		`{signed: "{url}{body}", signature: {query: s}}`:                            "can't be in a URL that it signs",
+		`{signed: "{body}", signature: {query: s, header: x-s}}`:                    "want one of header, body and query",
+	} {
+		var problems definition.Problems
+		d := read(t, &problems, "name: acme\nsecrets: A\nauth: [{hmac: "+text+"}]\n")
+		New(&problems, d.Auth, d.Secrets, nil)
+		require.ErrorContains(t, problems.Err(), problem, text)
+	}
 }

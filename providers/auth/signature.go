@@ -35,10 +35,11 @@ type signatures struct {
 func newSignatureHeader(p *definition.Problems, field string, d definition.Signature, t *definition.Timestamp) signatureHeader {
 	d.Grammar = p.OneOf(field+".grammar", d.Grammar, "plain", "prefix", "pairs", "list", "versions")
 	checkUnused(p, field, d)
-	if d.Body == "" {
+	switch {
+	case d.Body == "" && d.Query == "":
 		d.Header = p.HeaderName(field+".header", d.Header)
-	} else if d.Header != "" {
-		p.Add(field, "want either header or body")
+	case d.Header != "" || d.Body != "" && d.Query != "":
+		p.Add(field, "want one of header, body and query")
 	}
 	d.Assign = cmp.Or(d.Assign, "=")
 	s := signatureHeader{Signature: d, names: []string{d.Header}}
@@ -104,7 +105,7 @@ func checkSeveral(p *definition.Problems, field string, d definition.Signature, 
 	if d.Numbered < 0 || d.Numbered > maxNumbered {
 		p.Add(field+".numbered", "want a number from 1 to %d", maxNumbered)
 	}
-	if d.Body != "" || d.Numbered != 0 && d.Repeated || t != nil && t.Field != "" {
+	if d.Body != "" || d.Query != "" || d.Numbered != 0 && d.Repeated || t != nil && t.Field != "" {
 		p.Add(field, "want either repeated or numbered, for a header without the time")
 	}
 }
@@ -178,8 +179,11 @@ func (s signatureHeader) parseOne(value string) (signatures, error) {
 	return found, nil
 }
 
-// value returns the value of the header or body field.
+// value returns the value of the header, query parameter or body field.
 func (s signatureHeader) value(r *Request) (string, error) {
+	if s.Query != "" {
+		return r.parameter(s.Query)
+	}
 	if s.Body == "" {
 		return r.header(s.Header)
 	}
@@ -272,6 +276,9 @@ func (s signatureHeader) parseVersions(value string) signatures {
 }
 
 func (s signatureHeader) part() string {
+	if s.Query != "" {
+		return "query parameter " + s.Query
+	}
 	if s.Body != "" {
 		return partOfBody(s.Body)
 	}
@@ -286,9 +293,9 @@ func (s signatureHeader) shownName() string {
 	return s.Header
 }
 
-// where names the header or the body field.
+// where names the header, the query parameter or the body field.
 func (s signatureHeader) where() string {
-	if s.Body != "" {
+	if s.Body != "" || s.Query != "" {
 		return s.part()
 	}
 	return s.shownName()
@@ -301,8 +308,19 @@ func (s signatureHeader) hidden() []string {
 	return s.names
 }
 
+func (s signatureHeader) hiddenQuery() []string {
+	if s.Query == "" {
+		return nil
+	}
+	return []string{s.Query}
+}
+
 func (s signatureHeader) put(r *Request, timestamp string, signatures []string) error {
 	value := s.format(timestamp, signatures)
+	if s.Query != "" {
+		r.setQuery(s.Query, value)
+		return nil
+	}
 	if s.Body != "" {
 		return r.setBody(s.Body, value)
 	}

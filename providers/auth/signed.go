@@ -58,6 +58,9 @@ func newSigned(p *definition.Problems, field string, d definition.Signing) signe
 	if s.content.has("timestamp") != s.time.present && (!s.content.has("listed") || s.time.header == "") {
 		p.Add(field+".timestamp", "must be declared if, and only if, {timestamp} is signed")
 	}
+	if s.header.Query != "" && (s.content.has("url") || s.content.has("path")) {
+		p.Add(field+".signature.query", "can't be in a URL that it signs")
+	}
 	if s.content.has("id") != (s.idHeader != "") {
 		p.Add(field+".id", "must be declared if, and only if, {id} is signed")
 	}
@@ -104,14 +107,28 @@ func (s signed) read(r *Request) (offer, error) {
 	return o, err
 }
 
-// checkHeaders requires each header that the template names exactly once.
+// checkHeaders requires each header and query parameter that the template names exactly once, or at most once if it may be missing.
 func (s signed) checkHeaders(r *Request) error {
-	for _, name := range s.content.headers() {
-		switch value, err := r.header(name); {
+	for _, part := range s.content.parts {
+		var value, where string
+		var err error
+		switch part.variable {
+		case "header", "listed":
+			where = partOf(part.of)
+			value, err = r.header(part.of)
+		case "query":
+			where = "query parameter " + part.of
+			value, err = r.parameter(part.of)
+		default:
+			continue
+		}
+		switch {
 		case err != nil:
 			return err
-		case value == "":
-			return denial.At(denial.MissingID, partOf(name))
+		case value == "" && part.after == "":
+			return denial.At(denial.MissingID, where)
+		case part.after != "" && strings.Contains(value, part.after):
+			return denial.At(denial.MalformedHeader, where)
 		}
 	}
 	return s.checkListed(r)
@@ -243,7 +260,9 @@ func (s signed) reference() string { return s.secretsName }
 func (s signed) messageIDHeader() string { return s.idHeader }
 
 func (s signed) covers() Coverage {
-	c := Coverage{URL: s.content.has("url") || s.content.has("path"), Headers: s.content.headers()}
+	c := Coverage{
+		URL: s.content.has("url") || s.content.has("path"), Headers: s.content.headers(), Query: s.content.queries(),
+	}
 	if s.partial {
 		c.Body = append([]string{}, s.content.places...)
 		if s.time.body != "" {
@@ -259,5 +278,5 @@ func (s signed) covers() Coverage {
 }
 
 func (s signed) hidden() (headers, query, path []string) {
-	return s.header.hidden(), nil, nil
+	return s.header.hidden(), s.header.hiddenQuery(), nil
 }

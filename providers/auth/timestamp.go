@@ -28,7 +28,7 @@ func newSignedTime(p *definition.Problems, field string, d *definition.Timestamp
 		return signedTime{}
 	}
 	t := signedTime{present: true, field: d.Field, body: d.Body, tolerance: defaultTolerance}
-	t.unit = p.OneOf(field+".unit", d.Unit, "s", "ms", "rfc3339", "rfc3339_utc", "http_date")
+	t.unit = p.OneOf(field+".unit", d.Unit, "s", "ms", "s_or_ms", "rfc3339", "rfc3339_utc", "http_date")
 	if places := []string{d.Header, d.Field, d.Body}; len(slices.DeleteFunc(places, func(s string) bool { return s == "" })) != 1 {
 		p.Add(field, "want one of header, field and body")
 	}
@@ -88,11 +88,14 @@ func (t signedTime) parse(text string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	n, ok := parseDigits(text)
-	if t.unit == "ms" {
+	if t.unit == "ms" || t.unit == "s_or_ms" && n >= firstMilli {
 		return time.UnixMilli(n), ok
 	}
 	return time.Unix(n, 0), ok
 }
+
+// firstMilli tells seconds from milliseconds: as the one it is in the year 5138, as the other in 1973.
+const firstMilli = 100_000_000_000
 
 // timeLayouts are the accepted forms of times in words, by unit; Sign uses the first. A time without a zone is UTC.
 var timeLayouts = map[string][]string{

@@ -85,18 +85,20 @@ type Duration event.Duration
 
 // Challenge answers a handshake, which is not an event.
 type Challenge struct {
-	Method string `yaml:"method"` // POST (default), GET, HEAD
+	Method string `yaml:"method"` // POST (default), GET, HEAD, OPTIONS
 	// Auth authenticates this handshake instead of the definition's schemes.
 	Auth *Scheme `yaml:"auth"`
 	// Open is the reason why the handshake needs no authentication.
 	Open string `yaml:"open"`
 	When JQ     `yaml:"when"`
-	// HMAC is a text. Its HMAC-SHA256, in hex, with the secret that has authenticated the request, is .hmac in Reply.
-	HMAC        JQ            `yaml:"hmac"`
-	Reply       JQ            `yaml:"reply"`
-	Headers     map[string]JQ `yaml:"headers"`
-	Status      int           `yaml:"status"`
-	ContentType string        `yaml:"content_type"`
+	// HMAC is a text. Its HMAC-SHA256 with the secret that has authenticated the request is .hmac in Reply.
+	HMAC JQ `yaml:"hmac"`
+	// HMACEncoding is hex (default) or base64.
+	HMACEncoding string        `yaml:"hmac_encoding"`
+	Reply        JQ            `yaml:"reply"`
+	Headers      map[string]JQ `yaml:"headers"`
+	Status       int           `yaml:"status"`
+	ContentType  string        `yaml:"content_type"`
 }
 
 // Refusal is a condition under which a request is answered with 400 and its events aren't stored. It holds if When returns

@@ -26,7 +26,8 @@ type Choice struct {
 type Signing struct {
 	Secrets string `yaml:"secrets"`
 	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
-	// {url:normalized}, {url:decoded}, {header:NAME}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and
+	// {url:normalized}, {url:decoded}, {header:NAME}, {query:NAME}, both also as {header:NAME|BEFORE|AFTER} for a value that may be
+	// missing, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and
 	// {lines:PATH}, and literal text.
 	Signed string `yaml:"signed"`
 	// Partial is the reason why the signature may leave out parts of the body.
@@ -85,6 +86,8 @@ type Signature struct {
 	// be valid.
 	Repeated bool `yaml:"repeated"`
 	Numbered int  `yaml:"numbered"`
+	// Query is the query parameter with the signature, instead of a header.
+	Query string `yaml:"query"`
 	// Body is the dotted path of the signature in the body, instead of a header.
 	Body string `yaml:"body"`
 	// Grammar is plain (the value), prefix (Prefix, then the value), pairs (k=v list with Separator; signatures under Field),
@@ -106,7 +109,7 @@ type Timestamp struct {
 	Header    string    `yaml:"header"`
 	Field     string    `yaml:"field"`
 	Body      string    `yaml:"body"`
-	Unit      string    `yaml:"unit"` // s (default), ms, rfc3339, rfc3339_utc, http_date
+	Unit      string    `yaml:"unit"` // s (default), ms, s_or_ms, rfc3339, rfc3339_utc, http_date
 	Tolerance *Duration `yaml:"tolerance"`
 }
 

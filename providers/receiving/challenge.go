@@ -2,6 +2,8 @@ package receiving
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/http"
@@ -26,6 +28,7 @@ type challenge struct {
 	schemes *auth.Authenticator
 	// open means that the handshake needs no authentication.
 	open               bool
+	inBase64           bool // the HMAC
 	when, reply, hmac  *jq.Expression
 	headers            map[string]*jq.Expression
 	readHeaders, query []string
@@ -44,10 +47,11 @@ func (c compiler) newChallenges(defs []definition.Challenge, paths []auth.Path) 
 func (c compiler) newChallenge(at string, d definition.Challenge, paths []auth.Path) challenge {
 	c.Required(at+".when", string(d.When))
 	ch := challenge{
-		method: c.OneOf(at+".method", d.Method, http.MethodPost, http.MethodGet, http.MethodHead), open: d.Open != "",
+		method: c.OneOf(at+".method", d.Method, http.MethodPost, http.MethodGet, http.MethodHead, http.MethodOptions), open: d.Open != "",
 		when: c.NewExpression(at+".when", d.When), reply: c.NewExpression(at+".reply", d.Reply),
 		hmac: c.NewExpression(at+".hmac", d.HMAC), headers: map[string]*jq.Expression{},
-		status: c.success(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,
+		inBase64: c.OneOf(at+".hmac_encoding", d.HMACEncoding, "hex", "base64") == "base64",
+		status:   c.success(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,
 	}
 	for name, source := range d.Headers {
 		ch.headers[c.HeaderName(at+".headers", name)] = c.NewExpression(at+".headers", source)
@@ -164,7 +168,13 @@ func (ch *challenge) answer(mac func(string) (string, bool), r *auth.Request, bo
 		if !ok {
 			return Reply{}, false
 		}
-		in.Value["hmac"] = sum
+		if in.Value["hmac"] = sum; ch.inBase64 {
+			raw, err := hex.DecodeString(sum)
+			if err != nil {
+				return Reply{}, false
+			}
+			in.Value["hmac"] = base64.StdEncoding.EncodeToString(raw)
+		}
 	}
 	return ch.write(ctx, in)
 }

@@ -396,5 +396,45 @@ def xero():
     yield dict(name="intent to receive, wrongly signed", headers={"x-xero-signature": wrong}, body=body, refused="bad_signature")
 
 
+LIBRARY["mercado-pago"] = "mercadopago 3.6.1 (npm), WebhookSignatureValidator"
+
+
+@maker
+def mercado_pago():
+    def vector(name, query, request, ts, **more):
+        signed = (f"id:{query};" if query else "") + (f"request-id:{request};" if request else "") + f"ts:{ts};"
+        headers = {"X-Signature": f"ts={ts},v1={mac(SECRET, signed).hex()}"}
+        if request:
+            headers["X-Request-Id"] = request
+        url = AT + "mercado-pago" + (f"?data.id={query}&type=payment" if query else "")
+        return dict(dict(name=name, url=url, headers=headers, body=body), **more)
+
+    body = compact({"id": 12345, "type": "payment", "action": "payment.created", "data": {"id": "999999999"}})
+    yield vector("all of it", "999999999", "bb56a2f1-6aae-46ac-982e-9dcd3581d08e", NOW)
+    yield vector("without an ID", "", "bb56a2f1-6aae-46ac-982e-9dcd3581d08e", NOW)
+    yield vector("without the ID of the request", "999999999", "", NOW)
+    yield vector("milliseconds", "ORD01ABC", "r1", NOW * 1000)
+    moved = vector("the ID of the request within the other one", "999999999", "r1", NOW, refused="malformed_header")
+    moved["url"] = AT + "mercado-pago?data.id=999999999%3Brequest-id%3Ar1"
+    del moved["headers"]["X-Request-Id"]
+    yield moved
+    twice = vector("two IDs", "999999999", "r1", NOW, refused="ambiguous_header")
+    twice["url"] += "&data.id=1"
+    yield twice
+    other = vector("another ID", "999999999", "r1", NOW, refused="bad_signature")
+    other["url"] = AT + "mercado-pago?data.id=1"
+    yield other
+    yield dict(vector("the ID left out", "999999999", "r1", NOW, refused="bad_signature"), url=AT + "mercado-pago")
+
+
+@maker
+def pandadoc():
+    body = compact([{"event": "document_state_changed", "data": {"id": "d1", "status": "document.sent", "name": "Größe"}}])
+    at, sign = AT + "pandadoc?signature=", mac(SECRET, body).hex()
+    yield dict(name="as documented", url=at + sign, body=body)
+    yield dict(name="two signatures", url=at + sign + "&signature=" + "0" * 64, body=body, refused="ambiguous_header")
+    yield dict(name="in a header", url=AT + "pandadoc", headers={"signature": sign}, body=body, refused="missing_signature")
+
+
 if __name__ == "__main__":
     write(sys.argv[1])
