@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ type contentPart struct {
 // contentVariables have no argument; contentPlaces name a header or a dotted path of the body after a colon.
 var (
 	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
-	contentPlaces    = []string{"header", "query", "listed", "field", "line", "lines"}
+	contentPlaces    = []string{"header", "query", "listed", "field", "sorted", "line", "lines"}
 )
 
 func newContent(p *definition.Problems, field, template string) content {
@@ -56,7 +57,7 @@ func newContent(p *definition.Problems, field, template string) content {
 		if !closed || !ok {
 			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {url:normalized}, {url:decoded}, {path}, {params}, {method}, "+
 				"{crc32}, {secret}, {header:NAME}, {query:NAME}, {header:NAME|BEFORE|AFTER}, {query:NAME|BEFORE|AFTER}, "+
-				"{listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} between braces")
+				"{listed:NAME}, {field:PATH}, {sorted:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} between braces")
 			break
 		}
 		if part.variable == "header" || part.variable == "listed" {
@@ -72,8 +73,8 @@ func newContent(p *definition.Problems, field, template string) content {
 	return c
 }
 
-// checkOptional requires parts that may be missing to begin differently. Their values never contain the text after them, so that a
-// signed text has one meaning: no value can stand for another part.
+// checkOptional requires parts that may be missing to begin differently. Their values never contain the text after them, so that
+// a signed text has one meaning: no value can stand for another part.
 func (c content) checkOptional(p *definition.Problems, field string) {
 	for i, part := range c.parts {
 		for _, other := range c.parts[:i] {
@@ -142,6 +143,7 @@ func (c content) headers() (names []string) {
 type signedParts struct {
 	timestamp, id, url, secret string
 	places                     map[string]decode.Place
+	sorted                     map[string]string
 	request                    *Request
 }
 
@@ -187,6 +189,8 @@ func (v signedParts) value(part contentPart) string {
 		return withValues(v.request, listed(v.request, part.of))
 	case "field":
 		return v.places[part.of].Text
+	case "sorted":
+		return v.sorted[part.of]
 	}
 	return part.literal
 }
@@ -206,6 +210,35 @@ func (c content) readPlaces(r *Request) (map[string]decode.Place, error) {
 	}
 	return placesOf(r, c.places...)
 }
+
+// readSorted reads the objects of the body whose fields are signed in order, as payOS writes them: name=value&name=value.
+func (c content) readSorted(r *Request) (map[string]string, error) {
+	var all map[string]string
+	for _, part := range c.parts {
+		if part.variable != "sorted" {
+			continue
+		}
+		fields, err := decode.TextFields(r.Body, strings.Split(part.of, "."))
+		if err != nil {
+			return nil, denial.At(denial.MalformedHeader, partOfBody(part.of))
+		}
+		pairs := make([]string, 0, len(fields))
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if strings.ContainsAny(name, "&=") || isPair(fields[name]) { // it could stand for two fields
+				return nil, denial.At(denial.MalformedHeader, partOfBody(part.of))
+			}
+			pairs = append(pairs, name+"="+fields[name])
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[part.of] = strings.Join(pairs, "&")
+	}
+	return all, nil
+}
+
+// isPair reports whether a value has what separates a pair from the next: "&name=".
+var isPair = regexp.MustCompile(`&[^&=\s]*=`).MatchString
 
 // placesOf reads values of a body. A repeated value, or one that isn't text, makes the request malformed.
 func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"slices"
+	"strings"
 	"time"
 
 	"holdfast/providers/definition"
@@ -17,6 +18,26 @@ type hmacScheme struct {
 	signed
 	newHash func() hash.Hash
 	keyForm string // of the secret: text, base64, hex, or sha1 (its hash is the key)
+	// plain is a hash without a key, of a content with the secret in it.
+	plain bool
+}
+
+// newPlainHash compiles a hash of a content with the secret. Who knows one can compute the hash of a longer content, unless the
+// secret comes last.
+func newPlainHash(p *definition.Problems, field string, d *definition.HMAC) scheme {
+	s := newHMAC(p, field, d).(*hmacScheme)
+	s.plain = true
+	if d.Key != "" {
+		p.Add(field+".key", "has no meaning here: the text of the secret is hashed")
+	}
+	return s
+}
+
+// checkSecret requires the secret in the content of a plain hash, and in that alone.
+func checkSecret(p *definition.Problems, field, signed string, isPlain bool) {
+	if n := strings.Count(signed, "{secret}"); isPlain != (n == 1) {
+		p.Add(field+".signed", "{secret} is for hash, which needs it once: an hmac has the secret as its key")
+	}
 }
 
 func newHMAC(p *definition.Problems, field string, d *definition.HMAC) scheme {
@@ -64,7 +85,7 @@ func (s *hmacScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	}
 	return s.verify(r, now, func(v signedParts, offered [][]byte) bool {
 		for _, key := range keys {
-			sum := s.content.sum(hmac.New(s.newHash, key), v)
+			sum := s.sum(key, v)
 			for _, signature := range offered {
 				if hmac.Equal(sum, signature) {
 					return true
@@ -77,8 +98,16 @@ func (s *hmacScheme) authenticate(k keyring, r *Request, now time.Time) error {
 
 func (s *hmacScheme) sign(r *Request, secrets []string, now time.Time) error {
 	return s.signWith(r, secrets, now, s.key, func(key []byte, v signedParts) ([]byte, bool) {
-		return s.content.sum(hmac.New(s.newHash, key), v), true
+		return s.sum(key, v), true
 	})
+}
+
+func (s *hmacScheme) sum(key []byte, v signedParts) []byte {
+	if s.plain {
+		v.secret = string(key)
+		return s.content.sum(s.newHash(), v)
+	}
+	return s.content.sum(hmac.New(s.newHash, key), v)
 }
 
 // MAC returns the HMAC-SHA256 of a text, in hex, with the secret that authenticates the request. ok is false if none does, or
@@ -87,7 +116,7 @@ func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string,
 	chosen, _ := a.chosen(r)
 	for _, i := range chosen {
 		s, isHMAC := a.schemes[i].scheme.(*hmacScheme)
-		if !isHMAC {
+		if !isHMAC || s.plain {
 			continue
 		}
 		secrets, _ := a.usable(s.secretsName)
@@ -105,14 +134,17 @@ func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string,
 
 // HasKey reports whether a scheme is an HMAC.
 func (a *Authenticator) HasKey() bool {
-	return slices.ContainsFunc(a.schemes, func(s alternative) bool { _, is := s.scheme.(*hmacScheme); return is })
+	return slices.ContainsFunc(a.schemes, func(s alternative) bool {
+		one, is := s.scheme.(*hmacScheme)
+		return is && !one.plain
+	})
 }
 
 // OwnMAC returns the HMAC of a text by the definition's first keyed scheme, in hex, with the first usable secret. ok is false
 // if there is none.
 func (a *Authenticator) OwnMAC(text string) (sum string, ok bool) {
 	for _, s := range a.schemes {
-		if s, isHMAC := s.scheme.(*hmacScheme); isHMAC {
+		if s, isHMAC := s.scheme.(*hmacScheme); isHMAC && !s.plain {
 			keys, err := s.keys(a.keyring)
 			if err != nil {
 				return "", false
@@ -125,4 +157,9 @@ func (a *Authenticator) OwnMAC(text string) (sum string, ok bool) {
 	return "", false
 }
 
-func (s *hmacScheme) name() string { return "HMAC in " + s.header.where() }
+func (s *hmacScheme) name() string {
+	if s.plain {
+		return "hash in " + s.header.where()
+	}
+	return "HMAC in " + s.header.where()
+}

@@ -118,7 +118,8 @@ type Coverage struct {
 	Headers []string
 	// Query lists query parameters.
 	Query []string
-	// Body lists the dotted paths covered by a signature over parts of the body; nil means all of it.
+	// Body lists the dotted paths covered by a signature over parts of the body, and those of objects followed by .*; nil means
+	// all of it.
 	Body []string
 }
 
@@ -150,7 +151,11 @@ func (c Coverage) UncoveredBody(prefix string, paths [][]string) (what []string)
 	}
 	for _, path := range paths {
 		full := strings.TrimPrefix(prefix+"."+strings.Join(path, "."), ".")
-		if !slices.ContainsFunc(c.Body, func(covered string) bool { return full == covered }) {
+		covers := func(covered string) bool {
+			within, isObject := strings.CutSuffix(covered, "*")
+			return full == covered || isObject && strings.HasPrefix(full, within)
+		}
+		if !slices.ContainsFunc(c.Body, covers) {
 			what = append(what, fmt.Sprintf("%q of the body", full))
 		}
 	}

@@ -52,7 +52,10 @@ func newScheme(p *definition.Problems, field string, d definition.Scheme, secret
 		made = append(made, build(field+"."+name))
 	}
 	if s := d.HMAC; s != nil {
-		add(func(at string) scheme { return newHMAC(p, at, s) }, "hmac", &s.Secrets)
+		add(func(at string) scheme { checkSecret(p, at, s.Signed, false); return newHMAC(p, at, s) }, "hmac", &s.Secrets)
+	}
+	if s := d.Hash; s != nil {
+		add(func(at string) scheme { checkSecret(p, at, s.Signed, true); return newPlainHash(p, at, s) }, "hash", &s.Secrets)
 	}
 	if s := d.Ed25519; s != nil {
 		add(func(at string) scheme { return newPublicKey(p, at, s, ed25519Keys) }, "ed25519", &s.Secrets)
@@ -79,7 +82,7 @@ func newScheme(p *definition.Problems, field string, d definition.Scheme, secret
 		made = append(made, newAddress(p, field+".address", s))
 	}
 	if len(made) != 1 {
-		p.Add(field, "want exactly one of hmac, ed25519, ecdsa, rsa, certificate, token, basic, jwt, address")
+		p.Add(field, "want exactly one of hmac, hash, ed25519, ecdsa, rsa, certificate, token, basic, jwt, address")
 		return nil
 	}
 	return made[0]

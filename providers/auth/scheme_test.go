@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -318,5 +319,80 @@ auth:
 		d := read(t, &problems, "name: acme\nsecrets: A\nauth: [{hmac: "+text+"}]\n")
 		New(&problems, d.Auth, d.Secrets, nil)
 		require.ErrorContains(t, problems.Err(), problem, text)
+	}
+}
+
+// A plain hash is valid with the secret in it, and the secret is nowhere else. One that begins with the secret can be made longer, but
+// not by JSON.
+func TestPlainHashes(t *testing.T) {
+	t.Parallel()
+	for _, signed := range []string{"{body}{secret}", "{secret}{body}", "{body}{timestamp}{secret}"} {
+		stamp := ""
+		if strings.Contains(signed, "timestamp") {
+			stamp = ", timestamp: {header: x-t}"
+		}
+		p := compiled(t, "name: acme\nsecrets: A\nauth: [{hash: {signed: '"+signed+"', signature: {header: x-s}"+stamp+"}}]\n")
+		r := signedRequest(t, p, secretOfTests)
+		require.NoError(t, p.Authenticate(r, clock), signed)
+		require.Error(t, p.Authenticate(signedRequest(t, p, otherSecret), clock), signed)
+		require.False(t, p.HasKey(), "nobody can have a text signed by it")
+		_, ok := p.OwnMAC("text")
+		require.False(t, ok)
+		_, ok = p.MAC(r, "text", clock)
+		require.False(t, ok)
+		keyed := compiled(t, "name: acme\nsecrets: A\nauth: [{hmac: {signed: '{body}', signature: {header: x-s}}}]\n")
+		require.Error(t, p.Authenticate(signedRequest(t, keyed, secretOfTests), clock), signed)
+		r.Body = append(r.Body, ' ')
+		require.Equal(t, denial.BadSignature, denial.ReasonOf(p.Authenticate(r, clock)), signed)
+	}
+	for text, problem := range map[string]string{
+		`{hash: {signed: "{body}", signature: {header: x-s}}}`:                              "{secret} is for hash",
+		`{hash: {signed: "{secret}{body}{secret}", signature: {header: x-s}}}`:              "{secret} is for hash",
+		`{hmac: {signed: "{body}{secret}", signature: {header: x-s}}}`:                      "{secret} is for hash",
+		`{hash: {signed: "{body}{secret}", key: base64, signature: {header: x-s}}}`:         "auth[0].hash.key",
+		`{hash: {signed: "{body}{secret}", signature: {header: x-s}}, token: {in: bearer}}`: "want exactly one of",
+		`{hash: {algorithm: md5, signed: "{body}{secret}", signature: {header: x-s}}}`:      `"md5" is unknown`,
+		`{hmac: {signed: "{sorted:}", partial: x, signature: {header: x-s}}}`:               "between braces",
+		`{hmac: {signed: "{sorted:data}{body}", partial: x, signature: {header: x-s}}}`:     "auth[0].hmac.partial",
+	} {
+		var problems definition.Problems
+		d := read(t, &problems, "name: acme\nsecrets: A\nauth: ["+text+"]\n")
+		New(&problems, d.Auth, d.Secrets, nil)
+		require.ErrorContains(t, problems.Err(), problem, text)
+	}
+}
+
+// The fields of an object are signed in one order, and a text that could be two of them isn't authentic.
+func TestSortedFields(t *testing.T) {
+	t.Parallel()
+	p := compiled(t, "name: acme\nsecrets: A\nauth: [{hmac: {signed: '{sorted:data}', partial: why, signature: {body: sig}}}]\n")
+	sum := hmac.New(sha256.New, []byte(secretOfTests))
+	sum.Write([]byte("a=1.50&b=x & y = z&c=&d=true"))
+	check := func(data, rest string) error {
+		body := `{"data":` + data + `,"sig":"` + hex.EncodeToString(sum.Sum(nil)) + `"` + rest + `}`
+		return p.Authenticate(&Request{Body: []byte(body)}, clock)
+	}
+	require.NoError(t, check(`{"d":true,"b":"x & y = z","a":1.50,"c":null}`, ""))
+	require.NoError(t, check(`{"a":1.50,"b":"x & y = z","c":"","d":"true"}`, `,"more":1`), "what is around isn't covered")
+	require.Equal(t, []string{"data.*"}, p.Coverage().Body)
+	require.Empty(t, p.Coverage().UncoveredBody("", [][]string{{"data", "a"}, {"data", "b", "c"}}))
+	require.Len(t, p.Coverage().UncoveredBody("", [][]string{{"data"}, {"database"}, {"more"}}), 3)
+	for name, c := range map[string]struct {
+		data, rest string
+		reason     denial.Reason
+	}{
+		"two fields in one":     {`{"a":1.50,"b":"x & y = z&c=","d":true}`, "", denial.MalformedHeader},
+		"two fields in a name":  {`{"a=1.50&b":"x & y = z","c":null,"d":true}`, "", denial.MalformedHeader},
+		"a number in other way": {`{"d":true,"b":"x & y = z","a":1.5,"c":null}`, "", denial.BadSignature},
+		"a field twice":         {`{"a":9,"d":true,"b":"x & y = z","a":1.50,"c":null}`, "", denial.MalformedHeader},
+		"the object twice":      {`{"a":1.50,"b":"x & y = z","c":"","d":"true"}`, `,"data":{"a":9}`, denial.MalformedHeader},
+		"an object":             {`{"a":{},"b":"x"}`, "", denial.MalformedHeader},
+		"a list":                {`[]`, "", denial.MalformedHeader},
+		"nothing":               {`null`, "", denial.MalformedHeader},
+		"too large":             {`{"a":"` + strings.Repeat("x", 70_000) + `"}`, "", denial.MalformedHeader},
+	} {
+		err := check(c.data, c.rest)
+		require.Error(t, err, name)
+		require.Equal(t, c.reason, denial.ReasonOf(err), name)
 	}
 }

@@ -97,6 +97,9 @@ func (s signed) read(r *Request) (offer, error) {
 	if o.parts.places, err = s.content.readPlaces(r); err != nil {
 		return offer{}, err
 	}
+	if o.parts.sorted, err = s.content.readSorted(r); err != nil {
+		return offer{}, err
+	}
 	if err = s.content.checkLines(o.parts.places); err != nil {
 		return offer{}, err
 	}
@@ -107,7 +110,7 @@ func (s signed) read(r *Request) (offer, error) {
 	return o, err
 }
 
-// checkHeaders requires each header and query parameter that the template names exactly once, or at most once if it may be missing.
+// checkHeaders requires each header and query parameter of the template exactly once, or at most once if it may be missing.
 func (s signed) checkHeaders(r *Request) error {
 	for _, part := range s.content.parts {
 		var value, where string
@@ -224,6 +227,9 @@ func (s signed) prepare(r *Request, now time.Time) (v signedParts, err error) {
 		}
 		v.id = r.Header[s.idHeader][0]
 	}
+	if v.sorted, err = s.content.readSorted(r); err != nil {
+		return v, err
+	}
 	v.places, err = s.content.readPlaces(r)
 	return v, err
 }
@@ -265,6 +271,11 @@ func (s signed) covers() Coverage {
 	}
 	if s.partial {
 		c.Body = append([]string{}, s.content.places...)
+		for _, part := range s.content.parts {
+			if part.variable == "sorted" {
+				c.Body = append(c.Body, part.of+".*")
+			}
+		}
 		if s.time.body != "" {
 			c.Body = append(c.Body, s.time.body)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // sharedParts are structures that the page describes only once.
-var sharedParts = regexp.MustCompile(`^(overrides\[\]\.(key|occurred_at|entities|retry)|auth\[\]\.(ed25519|ecdsa|rsa)|auth\[\]\.certificate\.(secrets|signed|partial|key_prefix|signature|timestamp|id|body_hash)|challenges\[\]\.auth)([.\[]|$)`)
+var sharedParts = regexp.MustCompile(`^(overrides\[\]\.(key|occurred_at|entities|retry)|auth\[\]\.(ed25519|ecdsa|rsa|hash)|auth\[\]\.certificate\.(secrets|signed|partial|key_prefix|signature|timestamp|id|body_hash)|challenges\[\]\.auth)([.\[]|$)`)
 
 // fieldsOf collects the paths of the fields of a definition in the page's notation.
 func fieldsOf(prefix string, kind reflect.Type, into map[string]bool) {

@@ -5,6 +5,7 @@ type Scheme struct {
 	// When has a header of the request choose the scheme.
 	When        *Choice      `yaml:"when"`
 	HMAC        *HMAC        `yaml:"hmac"`
+	Hash        *HMAC        `yaml:"hash"` // without a key: the content has the secret
 	Ed25519     *PublicKey   `yaml:"ed25519"`
 	ECDSA       *PublicKey   `yaml:"ecdsa"`
 	RSA         *PublicKey   `yaml:"rsa"`
@@ -27,7 +28,7 @@ type Signing struct {
 	Secrets string `yaml:"secrets"`
 	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
 	// {url:normalized}, {url:decoded}, {header:NAME}, {query:NAME}, both also as {header:NAME|BEFORE|AFTER} for a value that may be
-	// missing, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and
+	// missing, {sorted:PATH}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and
 	// {lines:PATH}, and literal text.
 	Signed string `yaml:"signed"`
 	// Partial is the reason why the signature may leave out parts of the body.

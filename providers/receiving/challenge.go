@@ -47,8 +47,9 @@ func (c compiler) newChallenges(defs []definition.Challenge, paths []auth.Path) 
 func (c compiler) newChallenge(at string, d definition.Challenge, paths []auth.Path) challenge {
 	c.Required(at+".when", string(d.When))
 	ch := challenge{
-		method: c.OneOf(at+".method", d.Method, http.MethodPost, http.MethodGet, http.MethodHead, http.MethodOptions), open: d.Open != "",
-		when: c.NewExpression(at+".when", d.When), reply: c.NewExpression(at+".reply", d.Reply),
+		method: c.OneOf(at+".method", d.Method, http.MethodPost, http.MethodGet, http.MethodHead, http.MethodOptions),
+		open:   d.Open != "",
+		when:   c.NewExpression(at+".when", d.When), reply: c.NewExpression(at+".reply", d.Reply),
 		hmac: c.NewExpression(at+".hmac", d.HMAC), headers: map[string]*jq.Expression{},
 		inBase64: c.OneOf(at+".hmac_encoding", d.HMACEncoding, "hex", "base64") == "base64",
 		status:   c.success(at+".status", d.Status, http.StatusOK), contentType: d.ContentType,

@@ -1,6 +1,7 @@
 package receiving
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decode
 	}
 	c.CheckMaximum("maximum", d.Maximum)
 	c.checkToken(d)
+	c.checkHash(d)
 	if d.Gzip != "" {
 		c.OneOf("gzip", d.Gzip, definition.GzipPlain, definition.GzipWire)
 	}
@@ -88,6 +90,17 @@ func (c compiler) checkToken(d *definition.Definition) {
 	}
 	if d.Batch != nil && !verified[""] {
 		c.Add("batch", "a token is one event")
+	}
+}
+
+// checkHash requires JSON after a plain hash that begins with the secret: whoever has one can append to the body, but only bytes
+// that are no JSON.
+func (c compiler) checkHash(d *definition.Definition) {
+	for i, s := range d.Auth {
+		isOther := func(rule definition.Decode) bool { return rule.As != "" && rule.As != "json" }
+		if s.Hash != nil && !strings.HasSuffix(s.Hash.Signed, "{secret}") && slices.ContainsFunc(d.Decode, isOther) {
+			c.Add(fmt.Sprintf("auth[%d].hash.signed", i), "without {secret} at its end the body can be made longer: want JSON alone")
+		}
 	}
 }
 

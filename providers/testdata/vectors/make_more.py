@@ -436,5 +436,55 @@ def pandadoc():
     yield dict(name="in a header", url=AT + "pandadoc", headers={"signature": sign}, body=body, refused="missing_signature")
 
 
+LIBRARY["cloudinary"] = "cloudinary 2.11.0 (npm), utils.verifyNotificationSignature"
+LIBRARY["payos"] = "@payos/node 2.0.5 (npm), webhooks.verify"
+
+
+def plain(by, *parts):
+    return hashlib.new(by, b"".join(p.encode() if isinstance(p, str) else p for p in parts)).hexdigest()
+
+
+@maker
+def cloudinary():
+    body = compact({"notification_type": "upload", "request_id": "r1", "asset_id": "a1", "public_id": "Tür"})
+    for name, by in (("SHA-1", "sha1"), ("SHA-256", "sha256")):
+        yield dict(name=name, headers={"X-Cld-Timestamp": str(NOW), "X-Cld-Signature": plain(by, body, str(NOW), SECRET)}, body=body)
+    yield dict(name="the secret as the key of an HMAC", body=body, refused="bad_signature",
+               headers={"X-Cld-Timestamp": str(NOW), "X-Cld-Signature": mac(SECRET, body, str(NOW), by="sha1").hex()})
+    yield dict(name="without the secret", headers={"X-Cld-Timestamp": str(NOW), "X-Cld-Signature": plain("sha1", body, str(NOW))},
+               body=body, refused="bad_signature")
+
+
+@maker
+def recharge():
+    body = compact({"subscription": {"id": 5, "status": "active"}})
+    yield dict(name="as documented", body=body,
+               headers={"X-Recharge-Topic": "subscription/created", "X-Recharge-Hmac-Sha256": plain("sha256", SECRET, body)})
+    yield dict(name="the secret behind the body", body=body, refused="bad_signature",
+               headers={"X-Recharge-Topic": "subscription/created", "X-Recharge-Hmac-Sha256": plain("sha256", body, SECRET)})
+
+
+@maker
+def payos():
+    key = "1a54716c8f0efb2744fb28b6e38b25da7f67a925d98bc1c18bd8faaecadd7675"
+    data = {"orderCode": 123, "amount": 3000, "description": "VQRIO123", "accountNumber": "12345678", "reference": "TF230204212323",
+            "transactionDateTime": "2023-02-04 18:25:00", "currency": "VND", "paymentLinkId": "124c33293c43417ab7879e14c8d9eb18",
+            "code": "00", "desc": "Thành công", "counterAccountBankId": "", "counterAccountBankName": "", "counterAccountName": "",
+            "counterAccountNumber": "", "virtualAccountName": "", "virtualAccountNumber": ""}
+
+    def vector(name, data, signed=None, **more):
+        pairs = {k: "" if v is None else v for k, v in (signed or data).items()}
+        sign = mac(key, "&".join(f"{k}={pairs[k]}" for k in sorted(pairs))).hex()
+        body = {"code": "00", "desc": "success", "success": True, "data": data, "signature": sign}
+        return dict(name=name, secret=key, body=compact(body), other_body=compact(dict(body, data=dict(data, amount=1))), **more)
+
+    yield published("https://payos.vn/docs/tich-hop-webhook/kiem-tra-du-lieu-voi-signature/",
+                    **vector("the example of the documentation", data))
+    yield vector("null", dict(data, counterAccountName=None))
+    yield vector("two fields in one", {"amount": "3000&code=00", "orderCode": 1}, {"amount": 3000, "code": "00", "orderCode": 1},
+                 refused="malformed_header")
+    yield vector("a list", dict(data, items=[]), data, refused="malformed_header")
+
+
 if __name__ == "__main__":
     write(sys.argv[1])
