@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 	"holdfast/providers/jq"
 	"holdfast/providers/mapping"
@@ -111,8 +112,11 @@ func (p *Provider) commonHeaders() (common map[string]string, open, partial []st
 
 const defaultEntity = "sample"
 
+const sampleBoundary = "sample-boundary"
+
 // Sample returns an unsigned request with an event of the type. Each id makes a different event. Text becomes the body
-// verbatim, any other value becomes JSON; the headers are the sample's, with {id} replaced.
+// verbatim, any other value becomes JSON, or a form if the content type is that of multipart forms; the headers are the sample's,
+// with {id} replaced.
 func (p *Provider) Sample(eventType, id string, now time.Time) (*auth.Request, error) {
 	return p.SampleOf(eventType, id, defaultEntity, now)
 }
@@ -131,6 +135,11 @@ func (p *Provider) SampleOf(eventType, id, entity string, now time.Time) (*auth.
 	r, _, _ := p.Envelope(eventType, id)
 	if text, ok := v.(string); ok {
 		r.Body = []byte(text)
+	} else if fields, ok := v.(map[string]any); ok && decode.MediaType(r.Header["content-type"][0]) == decode.MultipartType {
+		r.SetHeader("content-type", decode.MultipartType+"; boundary="+sampleBoundary)
+		if r.Body, err = decode.EncodeMultipart(fields, sampleBoundary); err != nil {
+			return nil, s.body.Failed(err)
+		}
 	} else if r.Body, err = jq.Marshal(v, definition.MaxBodyLimit); err != nil {
 		return nil, s.body.Failed(err)
 	}

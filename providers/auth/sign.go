@@ -125,7 +125,15 @@ func (r *Request) setQuery(name, value string) {
 }
 
 // setBody rewrites the body with a text at a dotted path, or in a field of a form.
-func (r *Request) setBody(path, value string) error {
+func (r *Request) setBody(path, value string) (err error) {
+	if decode.IsMultipart(r.Body) {
+		r.Body, err = decode.SetMultipart(r.Body, path, func(text []byte, within string) ([]byte, error) {
+			inside := Request{Body: text}
+			err := inside.setBody(within, value)
+			return inside.Body, err
+		}, value)
+		return err
+	}
 	if isForm(r) {
 		fields, err := url.ParseQuery(string(r.Body))
 		fields.Set(path, value)

@@ -47,9 +47,9 @@ func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
 	for i, d := range defs {
 		field := fmt.Sprintf("decode[%d]", i)
 		dec := decoder{contentType: MediaType(d.ContentType), jsonField: d.JSONField, jwtField: d.JWTField, rubyFields: d.RubyFields}
-		dec.as = p.OneOf(field+".as", d.As, "json", "form", "text", "jwt")
-		if d.JSONField != "" && dec.as != "form" {
-			p.Add(field+".json_field", "is for as: form")
+		dec.as = p.OneOf(field+".as", d.As, "json", "form", "text", "jwt", "multipart")
+		if d.JSONField != "" && dec.as != "form" && dec.as != "multipart" {
+			p.Add(field+".json_field", "is for as: form and as: multipart")
 		}
 		if d.JWTField != "" && dec.as != "json" {
 			p.Add(field+".jwt_field", "is for as: json")
@@ -85,7 +85,7 @@ func (all *Decoders) read(contentType string, body []byte, w Projection, exactly
 }
 
 // decoderOf returns the rule for a body. No signature covers the content type, so with one rule for forms and one for JSON the
-// body itself decides: no form begins like an object.
+// body itself decides: no form begins like an object, and a form with files begins with its boundary.
 func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
 	fits := func(d decoder) bool { return d.contentType == "" || d.contentType == media }
 	i := slices.IndexFunc(all.rules, fits)
@@ -93,7 +93,9 @@ func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
 		return decoder{}, false
 	}
 	meant := "form"
-	if bytes.HasPrefix(bytes.TrimLeft(event.WithoutMark(body), " \t\r\n"), []byte("{")) {
+	if boundaryIn(body) != "" {
+		meant = "multipart"
+	} else if bytes.HasPrefix(bytes.TrimLeft(event.WithoutMark(body), " \t\r\n"), []byte("{")) {
 		meant = "json"
 	}
 	if as := all.rules[i].as; as != meant && as != "text" {
@@ -109,6 +111,8 @@ func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly 
 	switch d.as {
 	case "form":
 		return d.decodeForm(body, identity, w, exactly)
+	case "multipart":
+		return d.decodeMultipart(body, identity, w, exactly)
 	case "text":
 		if !utf8.Valid(body) {
 			return nil, event.Rejectf("invalid_utf8", "the body is not UTF-8")

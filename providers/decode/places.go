@@ -17,10 +17,19 @@ type Place struct {
 
 // Places returns the values at dotted paths of a JSON object, or of a form's fields, and builds nothing else. It refuses
 // ambiguous bodies: a repeated field on the way, a list with more than one element (a single one is called 0), and a value that
-// is an object or a list.
+// is an object or a list. In a form FIELD:PATH is a path in the JSON of a field.
 func Places(contentType string, body []byte, paths []string) ([]Place, error) {
-	if MediaType(contentType) == FormType {
+	switch media := MediaType(contentType); {
+	case boundaryIn(body) != "": // as it is decoded, whatever the type says
+		fields, err := multipartFields(body)
+		if err != nil {
+			return nil, err
+		}
+		return placesOfFields(fields, paths)
+	case media == FormType:
 		return placesOfForm(body, paths)
+	case media == MultipartType:
+		return nil, errMalformed
 	}
 	if err := checkText(body); err != nil {
 		return nil, err
@@ -45,14 +54,26 @@ func placesOfForm(body []byte, names []string) ([]Place, error) {
 	if err != nil {
 		return nil, errMalformed
 	}
-	found := make([]Place, len(names))
-	for i, name := range names {
-		switch values := fields[name]; len(values) {
-		case 0:
-		case 1:
-			found[i] = Place{values[0], true}
-		default:
+	return placesOfFields(fields, names)
+}
+
+func placesOfFields(fields map[string][]string, paths []string) ([]Place, error) {
+	found := make([]Place, len(paths))
+	for i, path := range paths {
+		name, within, isNested := strings.Cut(path, ":")
+		values := fields[name]
+		switch {
+		case len(values) > 1:
 			return nil, errMalformed
+		case len(values) == 0:
+		case isNested:
+			places, err := Places("", []byte(values[0]), []string{within})
+			if err != nil {
+				return nil, err
+			}
+			found[i] = places[0]
+		default:
+			found[i] = Place{values[0], true}
 		}
 	}
 	return found, nil

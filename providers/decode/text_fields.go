@@ -10,8 +10,8 @@ const maxTextFields = 64 << 10
 
 var errNotFlat = errors.New("not an object of texts")
 
-// TextFields returns the fields of the object at a path of an unauthenticated body: numbers as they are written, true and false as
-// words, and null as "". It refuses a larger body, a repeated field anywhere, and a field that is an object or a list.
+// TextFields returns the fields of the object at a path of an unauthenticated body: numbers as they are written, true and false
+// as words, and null as "". It refuses a larger body, a repeated field anywhere, and a field that is an object or a list.
 func TextFields(body []byte, path []string) (map[string]string, error) {
 	if len(body) > maxTextFields {
 		return nil, errNotFlat

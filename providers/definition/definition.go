@@ -117,7 +117,7 @@ type Keep struct {
 // Decode is a rule for decoding a body; the first whose ContentType matches is used.
 type Decode struct {
 	ContentType string `yaml:"content_type"`
-	As          string `yaml:"as"` // json, form, text, jwt (the payload of a signed token)
+	As          string `yaml:"as"` // json, form, multipart, text, jwt (the payload of a signed token)
 	// JSONField is a form field that, if present, contains the JSON body.
 	JSONField string `yaml:"json_field"`
 	// JWTField is the dotted path of a signed token in a JSON body, whose payload is the body.

@@ -486,5 +486,39 @@ def payos():
     yield vector("a list", dict(data, items=[]), data, refused="malformed_header")
 
 
+LIBRARY["dropbox-sign"] = "@dropbox/sign 1.11.0 (npm), EventCallbackHelper.isValid"
+
+
+def multipart(boundary, *parts):
+    return "".join(f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n{text}\r\n" for head, text in parts) + f"--{boundary}--\r\n"
+
+
+@maker
+def dropbox_sign():
+    def event(**more):
+        return compact({"event": dict({"event_time": str(NOW), "event_type": "signature_request_sent",
+                                       "event_hash": mac(SECRET, str(NOW), "signature_request_sent").hex()}, **more),
+                        "signature_request": {"signature_request_id": "r1", "title": "Größe"}})
+
+    def vector(name, *parts, boundary="b0undary", declared=None, **more):
+        return dict(name=name, headers={"Content-Type": f"multipart/form-data; boundary={declared or boundary}"},
+                    body=multipart(boundary, *parts), other_body=multipart(boundary, ('name="json"', event(event_type="x"))), **more)
+
+    field = 'name="json"'
+    yield vector("as the library", (field, event()))
+    yield vector("with another field and a file", ('name="note"', "x"), ('name="file"; filename="a.pdf"', "%PDF"), (field, event()))
+    yield vector("another boundary in the header", (field, event()), declared="other")
+    yield vector("two events", (field, event()), (field, event(event_type="x")), refused="malformed_header")
+    yield vector("a file in place of the field", (field + '; filename="json"', event()), refused="malformed_header")
+    yield dict(vector("a preamble", (field, event()), refused="malformed_header"), body="\r\n" + multipart("b0undary", (field, event())))
+
+
+@maker
+def jotform():
+    body = multipart("b0undary", ('name="submissionID"', "1"), ('name="rawRequest"', "{}"))
+    yield dict(name="in the path", url=AT + "jotform/t0kenOfVectors", secret="t0kenOfVectors", body=body,
+               headers={"Content-Type": "multipart/form-data; boundary=b0undary"})
+
+
 if __name__ == "__main__":
     write(sys.argv[1])
