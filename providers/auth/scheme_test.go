@@ -396,3 +396,38 @@ func TestSortedFields(t *testing.T) {
 		require.Equal(t, c.reason, denial.ReasonOf(err), name)
 	}
 }
+
+// A token of each element of a list counts only if all have it.
+func TestATokenInEachElement(t *testing.T) {
+	t.Parallel()
+	p := compiled(t, "name: acme\nsecrets: A\nauth: [{token: {in: body, name: 'value[].state'}}]\n").with(secretOfTests, oldSecret)
+	r := &Request{Body: []byte(`{"value":[{"id":1},{"id":2}],"more":{"value":[]}}`)}
+	require.NoError(t, p.Sign(r, secretOfTests, clock))
+	require.NoError(t, p.Authenticate(r, clock))
+	state := func(s string) string { return `{"state":"` + s + `"}` }
+	ours := state(secretOfTests)
+	for body, reason := range map[string]denial.Reason{
+		`{"value":[` + ours + `,` + state(oldSecret) + `]}`:           "",
+		`{"value":[` + ours + `,` + state("a guess of it") + `]}`:     denial.BadToken,
+		`{"value":[` + ours + `,` + state("") + `]}`:                  denial.MissingToken,
+		`{"value":[` + ours + `,{}]}`:                                 denial.MalformedToken,
+		`{"value":[` + ours + `,{"state":null}]}`:                     denial.MalformedToken,
+		`{"value":[` + ours + `,5]}`:                                  denial.MalformedToken,
+		`{"value":[{"state":"` + secretOfTests + `","state":"x"}]}`:   denial.MalformedToken,
+		`{"value":[` + ours + `],"value":[{}]}`:                       denial.MalformedToken,
+		`{"value":[` + ours + `]} x`:                                  denial.MalformedToken,
+		`{"value":` + ours + `}`:                                      denial.MalformedToken,
+		`{"value":[]}`:                                                denial.MissingToken,
+		`{}`:                                                          denial.MissingToken,
+		`[` + ours + `]`:                                              denial.MalformedToken,
+		`{"value":[` + strings.Repeat(ours+",", 10_000) + ours + `]}`: denial.MalformedToken,
+	} {
+		err := p.Authenticate(&Request{Body: []byte(body)}, clock)
+		if reason == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.Error(t, err, body)
+		require.Equal(t, reason, denial.ReasonOf(err), body)
+	}
+}

@@ -148,6 +148,21 @@ func (r *Request) setBody(path, value string) (err error) {
 	return err
 }
 
+// setEach sets a text in each object of a list.
+func (r *Request) setEach(list, field, value string) error {
+	tree, err := decode.JSON(r.Body)
+	fields, _ := tree.(map[string]any)
+	elements, ok := fields[list].([]any)
+	for _, element := range elements {
+		ok = ok && setIn(element, []string{field}, value)
+	}
+	if err != nil || !ok {
+		return denial.Of(denial.MalformedToken)
+	}
+	r.Body, err = json.Marshal(tree)
+	return err
+}
+
 // setIn sets a text at a path whose objects exist.
 func setIn(tree any, path []string, value string) bool {
 	switch at := tree.(type) {

@@ -101,16 +101,44 @@ func (s *tokenScheme) authenticate(k keyring, r *Request, _ time.Time) error {
 	if err != nil {
 		return err
 	}
-	token, err := s.find(r)
-	switch {
-	case err != nil:
+	tokens, err := s.findAll(r)
+	if err != nil {
 		return err
-	case token == "":
-		return denial.At(denial.MissingToken, s.part())
-	case len(token) > maxToken || !anyEqual(secrets, token):
-		return denial.At(denial.BadToken, s.part())
+	}
+	for _, token := range tokens {
+		switch {
+		case token == "":
+			return denial.At(denial.MissingToken, s.part())
+		case len(token) > maxToken || !anyEqual(secrets, token):
+			return denial.At(denial.BadToken, s.part())
+		}
 	}
 	return nil
+}
+
+// findAll returns the request's token, or that of each element of a list: at least one, which may be "".
+func (s *tokenScheme) findAll(r *Request) ([]string, error) {
+	list, field, isEach := s.each()
+	if !isEach {
+		token, err := s.find(r)
+		return []string{token}, err
+	}
+	tokens, err := decode.TextOfEach(r.Body, list, field)
+	switch {
+	case err != nil:
+		return nil, denial.At(denial.MalformedToken, s.part())
+	case len(tokens) == 0:
+		return nil, denial.At(denial.MissingToken, s.part())
+	}
+	return tokens, nil
+}
+
+// each returns the list and the field of LIST[].FIELD.
+func (s *tokenScheme) each() (list, field string, ok bool) {
+	if s.in != "body" {
+		return "", "", false
+	}
+	return strings.Cut(s.field, "[].")
 }
 
 // anyEqual compares in a time that reveals neither content nor length.
@@ -156,6 +184,9 @@ func (s *tokenScheme) sign(r *Request, secrets []string, _ time.Time) error {
 		}
 		r.PathParams[s.field] = secret
 	case "body":
+		if list, field, isEach := s.each(); isEach {
+			return r.setEach(list, field, secret)
+		}
 		return r.setBody(s.field, secret)
 	default:
 		r.SetHeader(s.field, secret)

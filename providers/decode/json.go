@@ -97,3 +97,60 @@ var (
 	errMalformed = event.Rejectf("malformed_json", "the body is not JSON")
 	errTooDeep   = event.Rejectf("too_deep", "the body is nested too deep")
 )
+
+// maxEach is how many elements of an unauthenticated list are read.
+const maxEach = 10_000
+
+// TextOfEach returns the text of one field of each object in a list of a JSON object. It builds nothing else, because the body
+// isn't authenticated yet, and refuses a repeated list or field, and an element without the field.
+func TextOfEach(body []byte, list, name string) (values []string, err error) {
+	if err := checkText(body); err != nil {
+		return nil, err
+	}
+	r, seen := newReader(body), false
+	if r.peek() != '{' {
+		return nil, errMalformed
+	}
+	err = r.fields(func(field string) error {
+		if field != list {
+			return r.skip()
+		}
+		if seen || r.peek() != '[' {
+			return errMalformed
+		}
+		seen = true
+		return r.list('[', ']', func() error {
+			value, err := r.onlyText(name)
+			if values = append(values, value); err == nil && len(values) > maxEach {
+				err = errMalformed
+			}
+			return err
+		})
+	})
+	if err == nil {
+		err = r.end()
+	}
+	return values, err
+}
+
+// onlyText reads an object, and returns the text of a field that must be there once.
+func (r *reader) onlyText(name string) (value string, err error) {
+	if r.peek() != '{' {
+		return "", errMalformed
+	}
+	found := 0
+	err = r.fields(func(field string) (err error) {
+		if field != name {
+			return r.skip()
+		}
+		if found++; r.peek() != '"' {
+			return errMalformed
+		}
+		value, err = r.text()
+		return err
+	})
+	if err == nil && found != 1 {
+		err = errMalformed
+	}
+	return value, err
+}

@@ -108,5 +108,30 @@ def kinde():
                body=".".join([body.split(".")[0], b64url(compact(dict(event, event_id="event_2"))), body.split(".")[2]]))
 
 
+@maker
+def microsoft_graph():
+    item = {"subscriptionId": "s1", "changeType": "created", "resource": "Users/u1/Messages/m1", "clientState": SECRET, "tenantId": "t1"}
+    bare = {k: v for k, v in item.items() if k != "clientState"}
+    secrets = {"MICROSOFT_GRAPH_CLIENT_STATE": SECRET, "MICROSOFT_GRAPH_APP_ID": "8e460676-ae3f-4b1e-8790-ee0fb5d6148f"}
+    ours, sender = secrets["MICROSOFT_GRAPH_APP_ID"], "0bf30f3b-4a52-48df-9a82-234910c4a086"
+
+    def vector(name, items, tokens=None, **more):
+        body = dict({"value": items}, **({"validationTokens": tokens} if tokens else {}))
+        return dict(dict(name=name, secrets=secrets, keys=KEYS, body=compact(body)), **more)
+
+    def signed(**claims):
+        return token(RSA, {"alg": "RS256", "kid": "rsa-1", "typ": "JWT"}, dict({"aud": ours, "exp": NOW + 3600, "nbf": NOW, "azp": sender}, **claims))
+
+    yield vector("two with the state", [item, dict(item, changeType="updated")])
+    yield vector("one without the state", [item, bare], refused="malformed_token", secrets={"MICROSOFT_GRAPH_CLIENT_STATE": SECRET})
+    yield vector("another state", [item, dict(item, clientState="another state of vectors")], refused="bad_token")
+    yield vector("a token of version 2", [bare], [signed()])
+    yield vector("a token of version 1", [bare], [signed(azp=None, appid=sender)])
+    yield vector("a token for another app", [bare], [signed(aud="00000000-0000-0000-0000-000000000000")], refused="wrong_claim")
+    yield vector("a token of another app", [bare], [signed(azp=ours)], refused="wrong_claim")
+    yield vector("a token that has expired", [bare], [signed(exp=NOW - 3600)], refused="expired_token")
+    yield dict(vector("keys that can't be fetched", [bare], [signed()], refused="no_keys"), keys="")
+
+
 if __name__ == "__main__":
     write(sys.argv[1])
