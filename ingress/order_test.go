@@ -260,3 +260,24 @@ func TestShutdownCanComeFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, server.Serve(listener))
 }
+
+// A client certificate counts only in the header of a trusted proxy: that of anyone else is removed, and nothing reads it.
+func TestOnlyATrustedProxyShowsACertificate(t *testing.T) {
+	t.Parallel()
+	const definition = "name: homemade\nsecrets: HOMEMADE_SECRET\nauth: [{client_certificate: {header: x-client-cert}}]\n" +
+		"type: .body.type\nkey: {parts: [.body.id]}\n"
+	for _, c := range []struct {
+		trusted []string
+		shown   string
+		status  int
+	}{
+		{[]string{"127.0.0.0/8"}, secret, 202}, {[]string{"127.0.0.0/8"}, "CN=somebody else", 401}, {[]string{"10.0.0.0/8"}, secret, 401}, {nil, secret, 401},
+	} {
+		d := openDoor(t, definition, func(o *Options, _ *intake.Options) { o.TrustedProxies = c.trusted })
+		body := `{"id":"1","type":"a"}`
+		got := d.deliver(t, "homemade", "/webhooks/homemade", body, false, "x-client-cert", c.shown, "x-forwarded-for", "127.0.0.1")
+		require.Equal(t, c.status, got.status, "%v", c)
+		again := d.deliver(t, "homemade", "/webhooks/homemade", body, false, "X-CLIENT-CERT", c.shown)
+		require.Equal(t, c.status == 202, again.status < 300, "%v", c)
+	}
+}

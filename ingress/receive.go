@@ -34,6 +34,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuse(c, refused)
 	}
 	request := s.readRequest(c, params, o.client)
+	s.removeProxyHeaders(provider, request)
 	packed, ok := provider.Packed(request.Header["content-encoding"])
 	if !ok {
 		return s.refuse(c, codeEncoding)

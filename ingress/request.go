@@ -30,12 +30,23 @@ func (s *Server) readRequest(c *fiber.Ctx, params map[string]string, client neti
 		Body:       r.Body(),
 		URL:        s.PublicURL + c.OriginalURL(),
 		RemoteIP:   client,
+		FromProxy:  s.proxies.trust(peerOf(c)),
 	}
 	for key, value := range r.URI().QueryArgs().All() {
 		request.Query[string(key)] = append(request.Query[string(key)], string(value))
 	}
 	request.Header = copyHeader(&r.Header)
 	return request
+}
+
+// removeProxyHeaders removes what only a trusted proxy may say of a request that comes from anyone else.
+func (s *Server) removeProxyHeaders(p *providers.Provider, r *auth.Request) {
+	if r.FromProxy {
+		return
+	}
+	for _, name := range p.ProxyHeaders() {
+		delete(r.Header, name)
+	}
 }
 
 // copyHeader returns the values of each header by its lower-case name.

@@ -25,6 +25,8 @@ type Request struct {
 	Body   []byte
 	// RemoteIP is the peer's address, or the one reported by a trusted proxy.
 	RemoteIP netip.Addr
+	// FromProxy says that the peer is a trusted proxy.
+	FromProxy bool
 	// URL is the public one that the sender called, with its query; only schemes that sign it need it.
 	URL string
 

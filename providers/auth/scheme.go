@@ -81,8 +81,11 @@ func newScheme(p *definition.Problems, field string, d definition.Scheme, secret
 	if s := d.Address; s != nil {
 		made = append(made, newAddress(p, field+".address", s))
 	}
+	if s := d.Proxied; s != nil {
+		add(func(at string) scheme { return newProxied(p, at, s) }, "client_certificate", &s.Secrets)
+	}
 	if len(made) != 1 {
-		p.Add(field, "want exactly one of hmac, hash, ed25519, ecdsa, rsa, certificate, token, basic, jwt, address")
+		p.Add(field, "want exactly one of hmac, hash, ed25519, ecdsa, rsa, certificate, token, basic, jwt, address, client_certificate")
 		return nil
 	}
 	return made[0]

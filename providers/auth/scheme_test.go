@@ -431,3 +431,33 @@ func TestATokenInEachElement(t *testing.T) {
 		require.Equal(t, reason, denial.ReasonOf(err), body)
 	}
 }
+
+// What a proxy says of a client certificate counts only if the proxy is trusted.
+func TestClientCertificatesByAProxy(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte("a certificate"))
+	sum256 := hex.EncodeToString(sum[:])
+	p := compiled(t, "name: acme\nsecrets: A\nauth: [{client_certificate: {header: X-Cert}}]\n").with(sum256, "CN=acme")
+	require.Equal(t, []string{"x-cert"}, p.ProxyHeaders())
+	require.Empty(t, p.SecretProblems(), "a subject may be short")
+	headers, _, _ := p.Hidden()
+	require.Equal(t, []string{"x-cert"}, headers)
+	colons := strings.ToUpper(sum256[:2])
+	for i := 2; i < len(sum256); i += 2 {
+		colons += ":" + strings.ToUpper(sum256[i:i+2])
+	}
+	for _, shown := range []string{sum256, strings.ToUpper(sum256), colons, "CN=acme"} {
+		r := &Request{Header: map[string][]string{"x-cert": {shown}}, FromProxy: true}
+		require.NoError(t, p.Authenticate(r, clock), shown)
+		r.FromProxy = false
+		require.Equal(t, denial.MissingToken, denial.ReasonOf(p.Authenticate(r, clock)), shown)
+	}
+	for _, shown := range []string{sum256[:40], sum256[1:], "cn=acme", "CN=acme,O=x", "CN:=acme", strings.Repeat("0", 64)} {
+		r := &Request{Header: map[string][]string{"x-cert": {shown}}, FromProxy: true}
+		require.Equal(t, denial.BadToken, denial.ReasonOf(p.Authenticate(r, clock)), shown)
+	}
+	twice := &Request{Header: map[string][]string{"x-cert": {sum256, sum256}}, FromProxy: true}
+	require.Equal(t, denial.AmbiguousHeader, denial.ReasonOf(p.Authenticate(twice, clock)))
+	require.Equal(t, denial.MissingToken, denial.ReasonOf(p.Authenticate(&Request{FromProxy: true}, clock)))
+	require.Equal(t, denial.NoSecret, denial.ReasonOf(p.with().Authenticate(&Request{FromProxy: true}, clock)))
+}

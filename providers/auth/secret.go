@@ -220,8 +220,9 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 func (a *Authenticator) IsPublic(name string) bool {
 	return slices.ContainsFunc(a.schemes, func(s alternative) bool {
 		_, isAddress := s.scheme.(*addressScheme)
+		_, isProxied := s.scheme.(*proxiedScheme)
 		token, isToken := s.scheme.(*jwtScheme)
-		return slices.Contains(s.references(), name) && (isAddress || isToken && token.keys != nil)
+		return slices.Contains(s.references(), name) && (isAddress || isProxied || isToken && token.keys != nil)
 	})
 }
 

@@ -154,7 +154,10 @@ func (r *Request) setEach(list, field, value string) error {
 	fields, _ := tree.(map[string]any)
 	elements, ok := fields[list].([]any)
 	for _, element := range elements {
-		ok = ok && setIn(element, []string{field}, value)
+		object, isObject := element.(map[string]any)
+		if ok = ok && isObject; ok {
+			object[field] = value
+		}
 	}
 	if err != nil || !ok {
 		return denial.Of(denial.MalformedToken)

@@ -14,6 +14,8 @@ type Scheme struct {
 	Basic       *Basic       `yaml:"basic"`
 	JWT         *JWT         `yaml:"jwt"`
 	Address     *Address     `yaml:"address"`
+	// Proxied is a client certificate that a trusted proxy has verified.
+	Proxied *Proxied `yaml:"client_certificate"`
 }
 
 // Choice is the value of a header, or of a field of it (key=…,algorithm=…), that chooses a scheme.
@@ -169,6 +171,14 @@ type PublishedKeys struct {
 	Post map[string]string `yaml:"post"`
 	// Answer is the dotted path of the key in the answer to Post.
 	Answer string `yaml:"answer"`
+}
+
+// Proxied is a client certificate that a trusted proxy has verified and describes in a header. The header of anyone else is
+// removed.
+type Proxied struct {
+	// Secrets are the accepted values of the header, such as fingerprints.
+	Secrets string `yaml:"secrets"`
+	Header  string `yaml:"header"`
 }
 
 // Address accepts requests from networks. They are configured like secrets, since they differ between installations.
