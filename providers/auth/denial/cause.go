@@ -68,7 +68,7 @@ var causes = map[Reason]Cause{
 	},
 	MalformedToken: {
 		"the token doesn't have the format of the scheme",
-		"compare the sender's documentation with the definition: Bearer or Basic, HS256, one value",
+		"compare the sender's documentation with the definition: Bearer or Basic, the algorithm, one value",
 	},
 	UnsignedBody: {
 		"the body is neither a form nor hashed in the URL, so the signature wouldn't cover it",
