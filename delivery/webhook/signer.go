@@ -54,7 +54,7 @@ func newSigner(declared string) (*signer, error) {
 			p.Add("auth[0].jwt", "keys, payload and body are for requests that are received")
 		}
 		if signsInBody(scheme) {
-			p.Add("auth[0]", "a signature in the body would change the body: use a header")
+			p.Add("auth[0]", "a signature or a list of tokens in the body would change the body: use a header")
 		}
 		s.idHeader = idHeader(scheme)
 	}
@@ -64,14 +64,15 @@ func newSigner(declared string) (*signer, error) {
 	return s, nil
 }
 
-// signsInBody reports whether a part of the signature is in the body.
+// signsInBody reports whether a part of the signature is in the body, or the token in each item of it.
 func signsInBody(s definition.Scheme) bool {
 	for _, d := range []*definition.PublicKey{s.Ed25519, s.ECDSA, s.RSA} {
 		if d != nil && isInBody(d.Signing) {
 			return true
 		}
 	}
-	return s.HMAC != nil && isInBody(s.HMAC.Signing)
+	repeated := s.Token != nil && s.Token.In == "body" && strings.Contains(s.Token.Name, "[]")
+	return repeated || s.HMAC != nil && isInBody(s.HMAC.Signing)
 }
 
 func isInBody(d definition.Signing) bool {
