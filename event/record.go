@@ -179,6 +179,19 @@ func (l Link) Cursor() LinkCursor {
 // MaxPage is the max number of rows on a page.
 const MaxPage = 500
 
+// Counts counts the rows of a list by state. A state that wasn't counted is missing.
+type Counts map[string]Count
+
+// Count is a number of rows. AtLeast reports that there may be more: only the newest MaxCounted rows were read.
+type Count struct {
+	N       int64
+	AtLeast bool
+}
+
+// MaxCounted bounds how many rows of a list are read to count one state, so that a count takes a few milliseconds however long the
+// list is.
+const MaxCounted = 5_000
+
 // Accepted is an acknowledged event with an open run and no row yet.
 type Accepted struct {
 	Receipt  Receipt

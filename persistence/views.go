@@ -54,6 +54,12 @@ type (
 		*readStore
 		*entityStore
 	}
+	// CountView counts the rows of lists.
+	CountView struct {
+		*readStore
+		*deadLetterStore
+		*outboxStore
+	}
 )
 
 // QueueView joins Outbox and Subscriptions.
@@ -72,3 +78,6 @@ func (s *Store) EventView() EventView {
 
 // EntityView joins Read and Entities.
 func (s *Store) EntityView() EntityView { return EntityView{s.Read, s.Entities} }
+
+// CountView joins Read, DeadLetters and Outbox.
+func (s *Store) CountView() CountView { return CountView{s.Read, s.DeadLetters, s.Outbox} }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"holdfast/delivery"
 	"holdfast/event"
 	"holdfast/event/feed"
 	"holdfast/event/fold"
@@ -32,9 +33,10 @@ type API struct {
 	Rebuilds    Rebuilder
 	Imports     *Importer
 	Recoveries  httpapi.Operations[operation.Recovery]
-	// Lists and Mappings have no route: only the console uses them.
+	// Lists, Mappings and Counts have no route: only the console uses them.
 	Lists    Lists
 	Mappings Mappings
+	Counts   ListCounter
 	// Changes is the change feed; Live shares it among many followers.
 	Changes feed.Reader
 	Live    *feed.Hub
@@ -156,6 +158,14 @@ type Statistics interface {
 	DeliveryHistory(ctx context.Context, destinationID int64, s oversight.Span) ([]oversight.DeliveryBucket, error)
 	// DeliveryTotals counts the same in all of a span, of each destination that has any, by ID.
 	DeliveryTotals(ctx context.Context, destinations []int64, s oversight.Span) (map[int64]oversight.DeliveryBucket, error)
+}
+
+// ListCounter counts the rows of lists by state, whatever state the query itself selects. It reads a bounded number of rows: see
+// event.Count. What can't be counted that way is missing.
+type ListCounter interface {
+	EventCounts(ctx context.Context, q event.RecordQuery) (event.Counts, error)
+	DeadLetterCounts(ctx context.Context, q event.DeadLetterQuery) (event.Counts, error)
+	DeliveryCounts(ctx context.Context, q delivery.Query) (event.Counts, error)
 }
 
 // BulkReplayer replays dead letters in bulk.

@@ -70,11 +70,7 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 	list.OfSource(q.Source)
 	list.Equal("type", q.Type)
 	list.Equal("state", string(q.State))
-	list.Equal("error_class", string(q.Class))
-	list.Equal("error_code", q.Code)
-	list.Equal("step", string(q.Step))
-	list.Equal("rule", q.Rule)
-	ofSubscription(list, q.Subscription)
+	ofCauseIn(list, q)
 	list.Equal("workflow_id", q.WorkflowID)
 	if q.EventID != "" {
 		list.Where("event_id = %s::uuid", postgres.Clean(q.EventID))
@@ -93,6 +89,49 @@ func (s *Store) DeadLetters(ctx context.Context, q event.DeadLetterQuery) ([]eve
 		return scanDeadLetter(row)
 	})
 	return page, postgres.Failure("list dead letters", err)
+}
+
+// ofCauseIn restricts to why a query's dead letters failed.
+func ofCauseIn(l *postgres.List, q event.DeadLetterQuery) {
+	l.Equal("error_class", string(q.Class))
+	l.Equal("error_code", q.Code)
+	l.Equal("step", string(q.Step))
+	l.Equal("rule", q.Rule)
+	ofSubscription(l, q.Subscription)
+}
+
+// DeadLetterCounts counts the dead letters that a query selects, by state, whatever the query's own state is. Those that need an
+// operator are all counted if the query names nothing but a provider and a cause: they have an index for it. Queries by event or
+// workflow aren't counted.
+func (s *Store) DeadLetterCounts(ctx context.Context, q event.DeadLetterQuery) (event.Counts, error) {
+	counts := event.Counts{}
+	if q.EventID != "" || q.WorkflowID != "" {
+		return counts, nil
+	}
+	b := &pgx.Batch{}
+	of := event.DeadLetterStates()
+	if q.Source == "" && q.Type == "" && q.Since.IsZero() && q.Until.IsZero() {
+		of = []event.DeadLetterState{event.DeadLetterResolved, event.DeadLetterDiscarded}
+		list := postgres.NewList(`SELECT state FROM dead_letters`)
+		list.Where("state IN ('open', 'replaying', 'exhausted')")
+		list.Equal("provider", q.Provider)
+		ofCauseIn(list, q)
+		postgres.QueueCounts(b, counts, list.Statement(), list.Args, 0,
+			string(event.DeadLetterOpen), string(event.DeadLetterReplaying), string(event.DeadLetterExhausted))
+	}
+	for _, state := range of {
+		list := postgres.NewList("")
+		list.OfSource(q.Source)
+		list.Equal("type", q.Type)
+		ofCauseIn(list, q)
+		list.StateIfMatching("state", "dead_letters")
+		list.Equal("state", string(state))
+		list.Equal("provider", q.Provider)
+		list.Between("last_failed_at", q.Since, q.Until)
+		sql, args := list.Newest("last_failed_at DESC, id DESC", event.MaxCounted+1)
+		postgres.QueueCounts(b, counts, sql, args, event.MaxCounted, string(state))
+	}
+	return counts, postgres.Failure("count dead letters", s.db.SendRead(ctx, b))
 }
 
 // WaitingDeadLetters counts the dead letters that need an operator: those that no replay has claimed.

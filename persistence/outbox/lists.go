@@ -179,6 +179,40 @@ func selectDeliveries(q delivery.Query) (sql string, args []any) {
 	return sql, args
 }
 
+// stateOfEnded is null for a delivery that was sent again and is still open.
+const stateOfEnded = `SELECT CASE WHEN` + endedAlone + ` THEN q.status END AS state`
+
+// DeliveryCounts counts the deliveries that a query selects, by status, whatever the query's own status is. Open ones are counted
+// among the newest open ones, failed and canceled ones among the newest that aren't delivered.
+func (s *Store) DeliveryCounts(ctx context.Context, q delivery.Query) (event.Counts, error) {
+	q.Status, q.Open, q.Undelivered, q.Ended, q.Before = "", false, false, false, nil
+	counts, b := event.Counts{}, &pgx.Batch{}
+	count := func(from, columns, condition string, most int, states ...delivery.Status) {
+		list := postgres.NewList(`SELECT * FROM ` + from + ` AS q`)
+		if condition != "" {
+			list.Where(condition)
+		}
+		of := q
+		of.Limit = most + 1
+		sql, args := newestOf(list, of, columns, "")
+		sql += ` LIMIT ` + strconv.Itoa(of.Limit) // a destination may have many subscriptions
+		names := make([]string, len(states))
+		for i, state := range states {
+			names[i] = string(state)
+		}
+		postgres.QueueCounts(b, counts, sql, args, int64(most), names...)
+	}
+	count(`delivery_queue`, `SELECT `+openStatus+` AS state`, ``, event.MaxCounted,
+		delivery.Pending, delivery.Processing, delivery.Retrying)
+	count(`deliveries`, stateOfEnded, `status <> 'delivered'`, event.MaxCounted, delivery.Failed, delivery.Canceled)
+	count(`deliveries`, stateOfEnded, ``, maxDelivered, delivery.Delivered)
+	return counts, postgres.Failure("count deliveries", s.db.SendRead(ctx, b))
+}
+
+// maxDelivered is how many ended deliveries are read to count the delivered ones. Almost all are, and a higher number tells no one
+// more.
+const maxDelivered = 1_200
+
 // openList selects deliveries in the queue. It is nil if the query is about ended ones.
 func openList(q delivery.Query) *postgres.List {
 	if q.Ended || !slices.Contains([]delivery.Status{"", delivery.Pending, delivery.Processing, delivery.Retrying}, q.Status) {
@@ -210,9 +244,15 @@ func endedList(q delivery.Query, args []any) *postgres.List {
 	return list
 }
 
-// pageOf returns the statement that reads a page of the deliveries of one subscription, of every subscription of a destination,
-// or of all, in index order.
+// pageOf returns the statement that reads a page of deliveries, in order.
 func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql string, args []any) {
+	sql, args = newestOf(list, q, columns, joined)
+	return sql + ` ORDER BY q.event_id DESC, q.subscription_id DESC LIMIT ` + strconv.Itoa(q.Limit), args
+}
+
+// newestOf returns the statement that reads the newest deliveries of one subscription, of every subscription of a destination, or of
+// all, each in index order: q.Limit, of every subscription.
+func newestOf(list *postgres.List, q delivery.Query, columns, joined string) (sql string, args []any) {
 	if q.EventID != "" {
 		list.Where(`event_id = %s::uuid`, postgres.Clean(q.EventID))
 	}
@@ -238,13 +278,13 @@ func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql 
 		list.Where(`destination_id = %s AND subscription_id = each.id`, q.DestinationID)
 		from = ` FROM subscriptions AS each CROSS JOIN LATERAL (`
 	}
-	page, args := list.Page(`event_id DESC, subscription_id DESC`, q.Limit)
+	page, args := list.Newest(`event_id DESC, subscription_id DESC`, q.Limit)
 	sql = columns + from + page + `) AS q` + joined
 	if q.SubscriptionID == 0 && q.DestinationID != 0 {
 		args = append(args, q.DestinationID)
 		sql += ` WHERE each.destination_id = $` + strconv.Itoa(len(args))
 	}
-	return sql + ` ORDER BY q.event_id DESC, q.subscription_id DESC LIMIT ` + strconv.Itoa(q.Limit), args
+	return sql, args
 }
 
 func scanDelivery(row pgx.CollectableRow) (d delivery.Delivery, err error) {

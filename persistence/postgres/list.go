@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"holdfast/event"
 )
 
@@ -68,4 +70,34 @@ func (l *List) Statement() string {
 		return l.Selection
 	}
 	return l.Selection + " WHERE " + strings.Join(l.Conditions, " AND ")
+}
+
+// StateIfMatching makes the conditions so far a column of the table: state is null for a row that doesn't meet them. With that, a
+// limit bounds the rows that are read, not those that are found.
+func (l *List) StateIfMatching(state, from string) {
+	l.Selection = "SELECT " + state + " AS state FROM " + from
+	if len(l.Conditions) > 0 {
+		l.Selection = "SELECT CASE WHEN " + strings.Join(l.Conditions, " AND ") + " THEN " + state + " END AS state FROM " + from
+		l.Conditions = nil
+	}
+}
+
+// Newest returns the statement of the first rows of an order and its arguments. Unlike Page, it has no limit of its own.
+func (l *List) Newest(order string, rows int) (sql string, args []any) {
+	return l.Statement() + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, rows), l.Args
+}
+
+// QueueCounts counts the rows of a statement with the column state into counts, by the given states; null doesn't count. There may
+// be more if it has more than most rows; its own limit is most + 1, or most is 0 and all are counted.
+func QueueCounts(b *pgx.Batch, counts event.Counts, sql string, args []any, most int64, states ...string) {
+	b.Queue(`SELECT coalesce(state, ''), count(*) FROM (`+sql+`) AS newest GROUP BY 1`, args...).Query(func(rows pgx.Rows) error {
+		found := map[string]int64{}
+		var state string
+		var n, read int64
+		_, err := pgx.ForEachRow(rows, []any{&state, &n}, func() error { found[state] = n; read += n; return nil })
+		for _, state := range states {
+			counts[state] = event.Count{N: found[state], AtLeast: most > 0 && read > most}
+		}
+		return err
+	})
 }

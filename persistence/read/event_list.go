@@ -50,9 +50,7 @@ func (s *Store) eventList(ctx context.Context, q event.RecordQuery) (*postgres.L
 		list.Args = of.Args
 		list.Where("EXISTS (SELECT FROM (" + of.Statement() + ") AS q WHERE has_status)")
 	}
-	list.Equal("provider", q.Provider)
-	list.OfSource(q.Source)
-	list.Equal("type", q.Type)
+	ofSender(list, q)
 	list.Equal("status", string(q.Status))
 	ofKey(list, q.Provider, q.Key)
 	if e := q.Entity; e != nil {
@@ -87,6 +85,45 @@ func (s *Store) eventPage(ctx context.Context, list *postgres.List, q event.Reco
 	b.Queue(postgres.InOrder)
 	b.Queue(sql, args...).Query(postgres.Collect(&page, scanRecord))
 	return page, s.db.SendRead(ctx, b)
+}
+
+// EventCounts counts the events that a query selects, by status, whatever the query's own status is. Queries by what no index of
+// events has aren't counted, nor are accepted events, which have no rows.
+func (s *Store) EventCounts(ctx context.Context, q event.RecordQuery) (event.Counts, error) {
+	counts := event.Counts{}
+	if q.Key != "" || q.Text != "" || q.Entity != nil || q.DeliveryStatus != "" || q.PossibleDuplicates || q.WithOmitted {
+		return counts, nil
+	}
+	q.Before = ""
+	b := &pgx.Batch{}
+	for _, status := range []event.Status{event.StatusPersisted, event.StatusDead} {
+		list := postgres.NewList("")
+		ofSender(list, q)
+		list.StateIfMatching("status", "events")
+		list.Where("status = %s AND status <> 'processed'", string(status))
+		acceptedBetween(list, "id", q)
+		sql, args := list.Newest("id DESC", event.MaxCounted+1)
+		postgres.QueueCounts(b, counts, sql, args, event.MaxCounted, string(status))
+	}
+	if q.Type == "" || q.Provider != "" && q.Source == "" { // an index has the newest of these
+		list := postgres.NewList("SELECT status AS state FROM events")
+		ofSender(list, q)
+		acceptedBetween(list, "id", q)
+		sql, args := list.Newest("id DESC", maxProcessed+1)
+		postgres.QueueCounts(b, counts, sql, args, maxProcessed, string(event.StatusProcessed))
+	}
+	return counts, postgres.Failure("count events", s.db.SendRead(ctx, b))
+}
+
+// maxProcessed is how many events are read to count those that are processed. Almost all are, and a higher number tells no one
+// more.
+const maxProcessed = 1_200
+
+// ofSender restricts to a provider, a source and a type.
+func ofSender(l *postgres.List, q event.RecordQuery) {
+	l.Equal("provider", q.Provider)
+	l.OfSource(q.Source)
+	l.Equal("type", q.Type)
 }
 
 func scanRecord(row pgx.CollectableRow) (event.Record, error) { return records.Scan(row) }

@@ -92,7 +92,8 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 			_, _, err := providers.ListOf(s.lookup, provider)
 			return err
 		}),
-		Lists: store.Recoveries, Mappings: store.Minutes, Imports: s.importer(store), Redactor: redactor{s.lookup},
+		Lists: store.Recoveries, Mappings: store.Minutes, Counts: store.CountView(), Imports: s.importer(store),
+		Redactor: redactor{s.lookup},
 		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
