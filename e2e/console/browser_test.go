@@ -229,13 +229,16 @@ const rules = `{runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"
 
 // requireAccessible asserts that axe-core finds nothing on the page: WCAG 2.2 AA and best practices, in light, in dark, and in the
 // width of a phone.
-func (b *browser) requireAccessible() {
+func (b *browser) requireAccessible() { b.t.Helper(); b.requireAccessibleAt(1280) }
+
+// requireAccessibleAt is requireAccessible for a screen of a width.
+func (b *browser) requireAccessibleAt(screen int64) {
 	b.t.Helper()
 	do(b, chromedp.Evaluate[bool](axe+`; true`))
 	for _, in := range []struct {
 		scheme string
 		width  int64
-	}{{"light", 1280}, {"dark", 1280}, {"light", 390}} {
+	}{{"light", screen}, {"dark", screen}, {"light", 390}} {
 		do(b, call(emulation.SetDeviceMetricsOverride,
 			emulation.SetDeviceMetricsOverrideParams{Width: in.width, Height: 900, DeviceScaleFactor: 1}))
 		features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: in.scheme}}

@@ -84,7 +84,7 @@ func TestAListOfEventsHasAChart(t *testing.T) {
 	require.Equal(t, from.Add(5*time.Minute).Format("2006-01-02T15:04Z07:00"), first[2])
 	require.Equal(t, from.Format("2 Jan 15:04–")+from.Add(5*time.Minute).Format("15:04")+
 		" UTC: 1\u202f234\u202f567 processed, 12 ignored, 3 dead", bars[0][2])
-	require.NotContains(t, page, `aria-current="true"`)
+	require.NotRegexp(t, `aria-current="true">\d`, page)
 	_, bars = chart(strings.ReplaceAll(bars[0][1][len("/tools/console/events"):], "&amp;", "&"))
 	require.Len(t, bars, 1)
 

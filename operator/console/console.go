@@ -158,7 +158,7 @@ type route struct {
 const (
 	// countedFor is how long the navigation shows a count before it counts again.
 	countedFor = 3 * time.Second
-	// countTimeout is how long a page waits for the counts. It is shown without them while the database is slow.
+	// countTimeout is how long a page waits for counts. It is shown without them while the database is slow.
 	countTimeout = 500 * time.Millisecond
 )
 
@@ -185,4 +185,26 @@ func (c *Console) attention(ctx context.Context) map[string]int64 {
 	}
 	c.counted.Store(now)
 	return now.counts
+}
+
+// countsOf counts the rows of a list by state, or returns nil while the database is slow: then the list is shown without counts.
+func (c *Console) countsOf(ctx context.Context, count func(context.Context, api.ListCounter) (event.Counts, error)) event.Counts {
+	if c.API.Counts == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	counts, err := count(ctx, c.API.Counts)
+	if err != nil {
+		return nil
+	}
+	return counts
+}
+
+// namesOf returns states as texts.
+func namesOf[S ~string](states []S) (names []string) {
+	for _, s := range states {
+		names = append(names, string(s))
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -53,6 +54,7 @@ func (c *Console) deadLetterRoutes() []route {
 
 // causePage groups the waiting dead letters by cause.
 type causePage struct {
+	Chips       frame.Filters
 	Provider    string
 	Suggestions suggestions
 	Causes      []causeRow
@@ -81,6 +83,10 @@ func (c *Console) listCauses(ctx *fiber.Ctx) error {
 		data.Waiting += cause.Waiting()
 		data.Replaying += cause.Replaying
 	}
+	counts := c.deadLetterCounts(ctx.UserContext(), event.DeadLetterQuery{Provider: data.Provider})
+	data.Chips = deadLetterChips(filterValues(operation.ReplayFilter{Provider: data.Provider}), counts)
+	data.Chips.Set = frame.NewFilters(deadLettersPath, frame.QueryOf(ctx), frame.States{}, nil).Set
+	data.Chips.States = data.Chips.States[1:] // the page shows those that need an operator, not all
 	return c.Show(ctx, "causes", frame.Page{Title: deadLetters, Section: deadLetters, Data: data})
 }
 
@@ -108,7 +114,7 @@ func factsOf(f operation.ReplayFilter) (facts []frame.Fact) {
 
 type deadLetterList struct {
 	Filter      url.Values
-	States      []event.DeadLetterState
+	Chips       frame.Filters
 	Classes     []event.Class
 	Steps       []event.Step
 	Suggestions suggestions
@@ -120,6 +126,8 @@ type deadLetterList struct {
 	// has others.
 	All    int64
 	Replay string
+	// Others counts the dead letters in the list's state that the replay leaves out; 0 if that is unknown.
+	Others int64
 }
 
 func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
@@ -132,7 +140,7 @@ func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 		return err
 	}
 	data := deadLetterList{
-		Filter: frame.QueryOf(ctx), States: event.DeadLetterStates(), Classes: event.Classes(), Steps: event.Steps(),
+		Filter: frame.QueryOf(ctx), Classes: event.Classes(), Steps: event.Steps(),
 		Rows: list.Items, Pager: c.Pager(ctx, list.Next), Query: string(ctx.Request().URI().QueryString()),
 	}
 	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
@@ -145,7 +153,24 @@ func (c *Console) listDeadLetters(ctx *fiber.Ctx) error {
 		}
 		data.All, data.Replay = plan.Count, filterValues(f).Encode()
 	}
+	counts := c.deadLetterCounts(ctx.UserContext(), wanted)
+	data.Chips = deadLetterChips(data.Filter, counts)
+	if n := counts[string(wanted.State)]; data.Replay != "" && !n.AtLeast {
+		data.Others = max(0, n.N-data.All)
+	}
 	return c.Show(ctx, "dead_letters", frame.Page{Title: deadLetters, Section: deadLetters, Data: data})
+}
+
+func (c *Console) deadLetterCounts(ctx context.Context, of event.DeadLetterQuery) event.Counts {
+	return c.countsOf(ctx, func(ctx context.Context, counter api.ListCounter) (event.Counts, error) {
+		return counter.DeadLetterCounts(ctx, of)
+	})
+}
+
+// deadLetterChips returns the filters of a list of dead letters. A key is one of a provider.
+func deadLetterChips(filter url.Values, counts event.Counts) frame.Filters {
+	states := frame.States{Parameter: "state", Names: namesOf(event.DeadLetterStates()), Counts: counts}
+	return frame.NewFilters(deadLetterListPath, filter, states, map[string][]string{"provider": {"key"}})
 }
 
 // replayOf returns the replay that covers exactly what a list shows, if there is one.

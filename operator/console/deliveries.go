@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
@@ -36,8 +38,8 @@ func (c *Console) deliveryRoutes() []route {
 
 // deliveryList is the data of the page of deliveries.
 type deliveryList struct {
-	Filter   url.Values
-	Statuses []delivery.Status
+	Filter url.Values
+	Chips  frame.Filters
 	// Subscriptions and Destinations are suggestions for the filters.
 	Subscriptions, Destinations []string
 	Rows                        []deliveryapi.DeliveryView
@@ -51,14 +53,26 @@ func (l deliveryList) Cancel() string { return cancelPathOf(l.Filter) }
 
 // listDeliveries shows the deliveries of all events, with the API's filters.
 func (c *Console) listDeliveries(ctx *fiber.Ctx) error {
-	list, err := c.API.Outbound.ListDeliveries(ctx)
+	wanted, err := c.API.Outbound.DeliveryQuery(ctx)
 	unknown := errors.Is(err, event.ErrNotFound)
 	if err != nil && !unknown {
 		return err
 	}
-	data := deliveryList{
-		Filter: frame.QueryOf(ctx), Statuses: delivery.Statuses(), Rows: list.Items, Pager: c.Pager(ctx, list.Next), Unknown: unknown,
+	var list httpapi.List[deliveryapi.DeliveryView]
+	var counts event.Counts
+	if !unknown {
+		if list, err = c.API.Outbound.DeliveryPage(ctx, wanted); err != nil {
+			return err
+		}
+		counts = c.countsOf(ctx.UserContext(), func(ctx context.Context, of api.ListCounter) (event.Counts, error) {
+			return of.DeliveryCounts(ctx, wanted)
+		})
 	}
+	data := deliveryList{
+		Filter: frame.QueryOf(ctx), Rows: list.Items, Pager: c.Pager(ctx, list.Next), Unknown: unknown,
+	}
+	statuses := frame.States{Parameter: "status", Names: namesOf(delivery.Statuses()), Counts: counts, Unless: []string{"only"}}
+	data.Chips = frame.NewFilters(deliveriesPath, data.Filter, statuses, nil)
 	if data.Subscriptions, err = c.subscriptionNames(ctx); err != nil {
 		return err
 	}

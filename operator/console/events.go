@@ -29,7 +29,7 @@ func (c *Console) eventRoutes() []route {
 		return nil
 	}
 	return []route{
-		{"GET", "/console/events", c.listEvents},
+		{"GET", eventsList, c.listEvents},
 		{"GET", "/console/events/tail", c.tailEvents},
 		{"GET", "/console/find", c.findEvent},
 		{"GET", "/console/events/:id", c.showEvent},
@@ -47,8 +47,8 @@ func (c *Console) eventRoutes() []route {
 
 // eventList is the data of the page of events.
 type eventList struct {
-	Filter   url.Values
-	Statuses []event.Status
+	Filter url.Values
+	Chips  frame.Filters
 	// DeliveryStatuses are the filter's choices; empty without deliveries.
 	DeliveryStatuses []delivery.Status
 
@@ -82,7 +82,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 		return err
 	}
 	filter := frame.QueryOf(ctx)
-	data := eventList{Filter: filter, Statuses: event.Statuses(), Pager: c.Pager(ctx, list.Next), Note: list.Note}
+	data := eventList{Filter: filter, Pager: c.Pager(ctx, list.Next), Note: list.Note}
 	if c.API.Outbound != nil {
 		data.DeliveryStatuses = delivery.Statuses()
 	}
@@ -90,6 +90,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 		return err
 	}
 	data.Chart = c.chartOfList(ctx.UserContext(), filter, wanted)
+	data.Chips = c.eventChips(ctx.UserContext(), filter, wanted)
 	data.Accepted, data.Rows = splitAccepted(list.Items)
 	data.IsShort = list.Next != "" && len(list.Items) < wanted.Limit
 	data.CanSearch = !httpapi.IsViewer(ctx)
@@ -98,6 +99,20 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	}
 	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
 }
+
+// eventChips returns the filters of a list of events. An entity is named by three of them.
+func (c *Console) eventChips(ctx context.Context, filter url.Values, wanted event.RecordQuery) frame.Filters {
+	counts := c.countsOf(ctx, func(ctx context.Context, of api.ListCounter) (event.Counts, error) {
+		return of.EventCounts(ctx, wanted)
+	})
+	statuses := frame.States{Parameter: "status", Names: namesOf(event.Statuses()), Counts: counts}
+	return frame.NewFilters(eventsList, filter, statuses, map[string][]string{
+		"provider": {"entity_kind", "entity_id"}, "entity_kind": {"entity_id"}, "entity_id": {"entity_kind"},
+	})
+}
+
+// eventsList is the path of the list of events.
+const eventsList = "/console/events"
 
 // chartTimeout is how long a page waits for its chart. It is shown without one while the database is slow.
 const chartTimeout = 2 * time.Second
@@ -223,7 +238,7 @@ func eventsPath(provider, since, until string) string {
 	if provider != "" {
 		query += "&provider=" + url.QueryEscape(provider)
 	}
-	return "/console/events" + query
+	return eventsList + query
 }
 
 // splitAccepted separates the events that wait for a worker from the others.
@@ -244,7 +259,7 @@ func splitAccepted(all []api.EventView) (accepted, rows []api.EventView) {
 func (c *Console) findEvent(ctx *fiber.Ctx) error {
 	id := strings.TrimSpace(ctx.Query("q"))
 	if id == "" {
-		return ctx.Redirect(c.Prefix+"/console/events", fiber.StatusSeeOther)
+		return ctx.Redirect(c.Prefix+eventsList, fiber.StatusSeeOther)
 	}
 	if path := c.operationNamed(ctx.UserContext(), id); path != "" {
 		return ctx.Redirect(c.Prefix+path, fiber.StatusSeeOther)

@@ -175,6 +175,11 @@ func (o *API) ListDeliveries(c *fiber.Ctx) (list httpapi.List[DeliveryView], err
 	if err != nil {
 		return list, err
 	}
+	return o.DeliveryPage(c, wanted)
+}
+
+// DeliveryPage returns a page of deliveries, the newest event first, as the caller of a request may see them.
+func (o *API) DeliveryPage(c *fiber.Ctx, wanted delivery.Query) (list httpapi.List[DeliveryView], err error) {
 	limit := wanted.Limit
 	wanted.Limit++ // one more shows whether there is a next page
 	rows, err := o.Deliveries.Deliveries(httpapi.RequestContext(c), wanted)

@@ -2,7 +2,6 @@ package frame
 
 import (
 	"net/url"
-	"slices"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -48,16 +47,6 @@ func (f *Frame) Ask(ctx *fiber.Ctx, q Confirm) error {
 func QueryOf(ctx *fiber.Ctx) url.Values {
 	values, _ := url.ParseQuery(string(ctx.Request().URI().QueryString()))
 	return values
-}
-
-// filtersIn counts the filters of a page's query. A form sends empty fields, too.
-func filtersIn(query url.Values) (n int) {
-	for name := range query {
-		if query.Get(name) != "" && !slices.Contains([]string{"cursor", "limit", "only"}, name) {
-			n++
-		}
-	}
-	return n
 }
 
 // nextPage returns the URL of this list from a cursor on, with the prefix; "" at the end of the list.

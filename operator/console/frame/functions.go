@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func (f *Frame) functions(own template.FuncMap) template.FuncMap {
 		"csrf":      csrfField,
 		"may":       func(v View, method, path string) bool { return f.May(v.Caller.Role, method, path) },
 		"time":      timeElement,
-		"filtersIn": filtersIn,
+		"filtersIn": func(query url.Values) int { return len(setIn(query)) },
 		"ago":       func(at any) template.HTML { return agoElement(at, time.Now()) },
 		"short":     ShortDuration,
 		"since":     func(at time.Time) string { return ShortDuration(max(time.Since(at), time.Second)) },

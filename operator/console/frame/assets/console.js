@@ -183,13 +183,131 @@ if (navigator.clipboard) {
   new MutationObserver(copy).observe(document.getElementById("main"), { childList: true, subtree: true, characterData: true });
 })();
 
-// Keys: "/" goes to the search, or to the first filter of a page that has none; j and k choose a row, Enter opens it, Escape
-// leaves a field or the row.
+// Beside a list on a wide screen: the page of the row that j, k or a click has chosen. Its address stays that of the link.
+const beside = (() => {
+  const wide = matchMedia("(min-width: 1360px)");
+  let panel, link, loading, due;
+  const make = () => {
+    panel = document.createElement("aside");
+    panel.className = "beside";
+    panel.tabIndex = -1;
+    panel.setAttribute("aria-label", "Details of the chosen row");
+    panel.innerHTML = '<div class="actions"><a class="button">Open</a> <button type="button">Close</button></div><p class="visually-hidden" role="status"></p><div></div>';
+    panel.querySelector("button").addEventListener("click", close);
+    document.getElementById("main").after(panel);
+  };
+  const mark = (next) => {
+    link?.closest("tr")?.removeAttribute("aria-current");
+    link = next;
+    link?.closest("tr").setAttribute("aria-current", "true");
+  };
+  // A part of another page: its IDs, headings and live parts would clash with those of this one.
+  const prepare = (main, url) => {
+    for (const part of main.querySelectorAll(":scope > .help, :scope > .flash, [hx-trigger] h2 small")) part.remove();
+    for (const element of main.querySelectorAll("*")) {
+      for (const { name, value } of [...element.attributes]) {
+        if (name.startsWith("hx-")) element.removeAttribute(name);
+        if (["id", "for", "aria-labelledby", "aria-describedby", "list"].includes(name)) {
+          element.setAttribute(name, value.split(" ").map((id) => `beside-${id}`).join(" "));
+        }
+        if (name === "href" && /^[?#]/.test(value)) element.setAttribute(name, new URL(value, url).href);
+      }
+    }
+    for (const heading of [...main.querySelectorAll("h1, h2, h3")]) {
+      const lower = document.createElement(`h${Number(heading.localName[1]) + 1}`);
+      for (const { name, value } of heading.attributes) lower.setAttribute(name, value);
+      lower.append(...heading.childNodes);
+      heading.replaceWith(lower);
+    }
+    return main.childNodes;
+  };
+  const load = async (url) => {
+    loading = new AbortController();
+    const [, status, content] = panel.children;
+    try {
+      const response = await fetch(url, { signal: loading.signal });
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      if (!response.ok || response.redirected) throw new Error(page.title);
+      content.replaceChildren(...prepare(page.getElementById("main"), url));
+      status.textContent = page.title.split(" · ")[0];
+      const part = document.getElementById(`beside-${new URL(url).hash.slice(1)}`);
+      panel.scrollTop = part ? part.offsetTop - 16 : 0;
+    } catch (e) {
+      if (e.name === "AbortError") return;
+      content.textContent = "This can't be shown here. Open it.";
+    }
+  };
+  const show = (next, pause) => {
+    if (!wide.matches || (link === next && isOpen())) return;
+    if (!panel) make();
+    mark(next);
+    panel.hidden = false;
+    panel.style.top = `${document.querySelector(".top").offsetHeight}px`;
+    document.body.classList.add("split");
+    panel.querySelector("a").href = next.href;
+    loading?.abort();
+    clearTimeout(due);
+    due = setTimeout(load, pause, next.href);
+  };
+  const isOpen = () => Boolean(panel) && !panel.hidden;
+  const close = () => {
+    const row = link;
+    const isInside = panel.contains(document.activeElement);
+    loading?.abort();
+    clearTimeout(due);
+    mark(null);
+    panel.hidden = true;
+    document.body.classList.remove("split");
+    if (isInside) row.focus();
+  };
+  document.addEventListener("click", (e) => {
+    const chosen = e.target.closest("[data-beside] tr.linked a.whole");
+    const isPlain = e.button === 0 && e.detail > 0 && !e.ctrlKey && !e.metaKey && !e.shiftKey && !e.altKey;
+    if (!chosen || !isPlain || !wide.matches || (chosen === link && isOpen())) return;
+    e.preventDefault();
+    chosen.focus();
+    show(chosen, 0);
+  });
+  return { show, close, isOpen, row: () => link?.closest("tr"), focus: () => panel.focus() };
+})();
+
+// Rows that are picked for an action: all of a page at once, and how many they are.
+(() => {
+  const all = document.getElementById("page-picked");
+  if (!all) return;
+  const boxes = [...document.querySelectorAll("input[name=id]")];
+  const picked = document.getElementById("picked");
+  const count = () => {
+    const n = boxes.filter((box) => box.checked).length;
+    all.checked = n === boxes.length;
+    all.indeterminate = n > 0 && n < boxes.length;
+    const matching = document.getElementById("all");
+    picked.textContent = n ? `${n} selected` : "";
+    if (!n || n < boxes.length || !matching || matching.textContent.includes(` ${n} `)) return;
+    const more = document.createElement("a");
+    more.href = matching.href;
+    more.textContent = matching.textContent.replace("Replay", "Select").trim();
+    picked.append(". ", more);
+  };
+  all.addEventListener("change", () => {
+    for (const box of boxes) box.checked = all.checked;
+    count();
+  });
+  document.addEventListener("change", (e) => {
+    if (boxes.includes(e.target)) count();
+  });
+  all.closest("label").hidden = false;
+  count();
+})();
+
+// Keys: "/" goes to the search, or to the first filter of a page that has none; j and k choose a row, Enter opens it, x picks it, o
+// goes to what is shown beside it, Escape leaves a field, what is shown, or the row.
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const field = e.target.closest("input, textarea, select");
+  const field = e.target.closest("input:not([type=checkbox]), textarea, select");
   if (e.key === "Escape") {
-    document.activeElement?.blur();
+    if (!field && beside.isOpen()) beside.close();
+    else document.activeElement?.blur();
     return;
   }
   if (field) return;
@@ -200,10 +318,16 @@ document.addEventListener("keydown", (e) => {
     search.focus();
     search.select();
   } else if (e.key === "j" || e.key === "k") {
-    const rows = [...document.querySelectorAll("table.list tbody tr")].filter((row) => row.querySelector("a") && row.offsetParent);
+    const rows = [...document.querySelectorAll("main table.list tbody tr")].filter((row) => row.querySelector("a") && row.checkVisibility());
     if (!rows.length) return;
-    const at = rows.indexOf(document.activeElement.closest("tr"));
+    const at = rows.indexOf(rows.find((row) => row.contains(document.activeElement)) ?? beside.row());
     const next = rows[Math.min(Math.max(at < 0 ? 0 : at + (e.key === "j" ? 1 : -1), 0), rows.length - 1)];
-    (next.querySelector("a.whole") ?? next.querySelector("a")).focus();
+    const link = next.querySelector("a.whole") ?? next.querySelector("a");
+    link.focus();
+    if (next.matches("[data-beside] .linked")) beside.show(link, 150);
+  } else if (e.key === "o" && beside.isOpen()) {
+    beside.focus();
+  } else if (e.key === "x") {
+    document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click();
   }
 });
