@@ -188,9 +188,9 @@ type Count struct {
 	AtLeast bool
 }
 
-// MaxCounted bounds how many rows of a list are read to count one state, so that a count takes a few milliseconds however long the
-// list is.
-const MaxCounted = 5_000
+// MaxCounted bounds how many rows of a list are read to count one state, so that a count takes milliseconds however long the list
+// is.
+const MaxCounted = 2_000
 
 // Accepted is an acknowledged event with an open run and no row yet.
 type Accepted struct {

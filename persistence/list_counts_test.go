@@ -48,25 +48,25 @@ func TestListsAreCountedByState(t *testing.T) {
 		"events of a key": {events(event.RecordQuery{Provider: "p0", Key: "50"}), event.Counts{}},
 
 		"all dead letters": {letters(event.DeadLetterQuery{State: event.DeadLetterOpen}), event.Counts{
-			"open": {N: 200}, "replaying": {}, "exhausted": {}, "resolved": {N: 5001, AtLeast: true}, "discarded": {}}},
+			"open": {N: 200}, "replaying": {}, "exhausted": {}, "resolved": {N: 2001, AtLeast: true}, "discarded": {}}},
 		"dead letters of a cause": {letters(event.DeadLetterQuery{Provider: "p0", Code: "c100", Step: event.StepParse}), event.Counts{
 			"open": {N: 100}, "replaying": {}, "exhausted": {}, "resolved": {}, "discarded": {}}},
 		"dead letters of a class": {letters(event.DeadLetterQuery{Class: event.ClassRejected}), event.Counts{
-			"open": {}, "replaying": {}, "exhausted": {}, "resolved": {N: 51, AtLeast: true}, "discarded": {}}},
+			"open": {}, "replaying": {}, "exhausted": {}, "resolved": {N: 15, AtLeast: true}, "discarded": {}}},
 		"dead letters of a type": {letters(event.DeadLetterQuery{Type: "t100"}), event.Counts{
 			"open": {N: 67}, "replaying": {}, "exhausted": {}, "resolved": {AtLeast: true}, "discarded": {}}},
 		"dead letters of a time": {letters(event.DeadLetterQuery{Since: young.AddDate(0, 0, -3), Provider: "p0"}), event.Counts{
 			"open": {N: 200}, "replaying": {}, "exhausted": {}, "resolved": {N: 200}, "discarded": {}}},
 
 		"all deliveries": {deliveries(delivery.Query{Status: delivery.Failed}), event.Counts{
-			"pending": {N: 4000, AtLeast: true}, "processing": {AtLeast: true}, "retrying": {AtLeast: true},
+			"pending": {N: 1500, AtLeast: true}, "processing": {AtLeast: true}, "retrying": {AtLeast: true},
 			"failed": {N: 200}, "canceled": {}, "delivered": {N: 1189, AtLeast: true}}},
 		"deliveries of a subscription": {deliveries(delivery.Query{SubscriptionID: 100}), event.Counts{
 			"pending": {N: 4}, "processing": {}, "retrying": {}, "failed": {N: 4}, "canceled": {}, "delivered": {}}},
 		"deliveries of a destination": {deliveries(delivery.Query{DestinationID: 4000}), event.Counts{
 			"pending": {N: 4}, "processing": {}, "retrying": {}, "failed": {N: 4}, "canceled": {}, "delivered": {}}},
 		"deliveries of a destination with many subscriptions": {deliveries(delivery.Query{DestinationID: 1}), event.Counts{
-			"pending": {N: 4000, AtLeast: true}, "processing": {AtLeast: true}, "retrying": {AtLeast: true},
+			"pending": {N: 1500, AtLeast: true}, "processing": {AtLeast: true}, "retrying": {AtLeast: true},
 			"failed": {N: 196}, "canceled": {}, "delivered": {N: 500, AtLeast: true}}},
 		"deliveries of nobody": {deliveries(delivery.Query{SubscriptionID: 9999}), event.Counts{
 			"pending": {}, "processing": {}, "retrying": {}, "failed": {}, "canceled": {}, "delivered": {}}},
@@ -79,6 +79,7 @@ func TestListsAreCountedByState(t *testing.T) {
 		}
 		for _, sent := range seen.sent {
 			plan := seen.planOf(t, db, "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ", func(sql string) bool { return sql == sent.sql })
+			plan = ofSubscriptions.ReplaceAllString(plan, "") // a destination's are all looked up
 			if n := max(mostScanned(t, plan), mostDropped(t, plan)); n > event.MaxCounted+10 || wholeTable.MatchString(plan) {
 				t.Errorf("%s reads %d rows for a count\n%s\n%s", name, n, sent.sql, plan)
 			}
@@ -110,9 +111,11 @@ func deliveries(q delivery.Query) func(context.Context, persistence.CountView) (
 // wholeTable matches a scan of a whole table that has rows.
 var wholeTable = regexp.MustCompile(`Seq Scan on (events|dead_letters|delivery_queue|deliveries_before)`)
 
-var scanned = regexp.MustCompile(`Scan[^\n]*\(actual rows=(\d+)\S* loops=(\d+)\)`)
+var ofSubscriptions = regexp.MustCompile(`Scan on subscriptions[^\n]*\n[^\n]*Filter:[^\n]*\n[^\n]*Rows Removed by Filter: \d+`)
 
-// mostScanned returns how many rows the largest scan returns.
+var scanned = regexp.MustCompile(`Scan[^\n]* on (?:events|dead_letters|deliver)[^\n]*\(actual rows=(\d+)\S* loops=(\d+)\)`)
+
+// mostScanned returns how many rows of a list the largest scan returns.
 func mostScanned(t *testing.T, plan string) (most int) {
 	t.Helper()
 	for _, scan := range scanned.FindAllStringSubmatch(plan, -1) {

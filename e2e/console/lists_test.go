@@ -81,10 +81,10 @@ func TestFiltersAreChips(t *testing.T) {
 	}
 }
 
-// On a wide screen, j, k and a click show a row's page beside the list. Enter opens it, and Escape closes what is shown.
-func TestARowIsShownBesideItsList(t *testing.T) {
+// On a wide screen, j, k and a click show a row's page next to the list. Enter opens it, and Escape closes what is shown.
+func TestARowIsShownNextToItsList(t *testing.T) {
 	t.Parallel()
-	kind := uniqueID("beside")
+	kind := uniqueID("panel")
 	var ids []string
 	for range 3 {
 		ids = append(ids, holdfast.sent(t, uniqueID("msg"), `{"type":"`+kind+`"}`, "processed"))
@@ -95,8 +95,8 @@ func TestARowIsShownBesideItsList(t *testing.T) {
 	b.open(list)
 	focus := chromedp.Evaluate[string](`document.activeElement.closest("tr")?.id ?? document.activeElement.className`)
 	b.press("j", "j")
-	b.await(".beside", ids[1])
-	require.Contains(t, b.text(".beside"), "Timeline")
+	b.await(".panel", ids[1])
+	require.Contains(t, b.text(".panel"), "Timeline")
 	require.Equal(t, "e-"+ids[1], do(b, focus), "the focus stays in the list")
 	require.Equal(t, 1, b.count("#e-"+ids[1]+"[aria-current]"))
 	require.Equal(t, list, b.path())
@@ -107,19 +107,19 @@ func TestARowIsShownBesideItsList(t *testing.T) {
 
 	b.resize(1440)
 	b.press("o")
-	require.Equal(t, "beside", do(b, focus))
+	require.Equal(t, "panel", do(b, focus))
 	b.press("\x1b")
-	require.Equal(t, 1, b.count(".beside[hidden]"))
+	require.Equal(t, 1, b.count(".panel[hidden]"))
 	require.Zero(t, b.count("[aria-current=true] td"))
 	require.Equal(t, "e-"+ids[1], do(b, focus), "one is back in the list")
 	b.click("#e-" + ids[0] + " td:first-child")
-	b.await(".beside", ids[0])
+	b.await(".panel", ids[0])
 	require.Equal(t, list, b.path())
-	require.Equal(t, 200, b.submit(".beside a.button"))
+	require.Equal(t, 200, b.submit(".panel a.button"))
 	require.Equal(t, "/console/events/"+ids[0], b.path())
 	b.open(list)
 	b.press("j", "j", "k")
-	b.await(".beside", last)
+	b.await(".panel", last)
 	b.lead(chromedp.KeyEvent("\r"))
 	require.Equal(t, "/console/events/"+last, b.path())
 	b.open("/console/events?provider=homemade")
@@ -131,10 +131,10 @@ func TestARowIsShownBesideItsList(t *testing.T) {
 	require.Equal(t, "/console/events/"+ids[2], b.path())
 }
 
-// Beside the lists of dead letters and deliveries, an operator sees why something failed, and acts.
-func TestFailuresAreShownBesideTheirList(t *testing.T) {
+// Next to the lists of dead letters and deliveries, an operator sees why something failed, and acts.
+func TestFailuresAreShownNextToTheirList(t *testing.T) {
 	t.Parallel()
-	kind := uniqueID("beside")
+	kind := uniqueID("panel")
 	letters := bury(t, kind, 2)
 	r := newReceiver(t)
 	r.status.Store(http.StatusTeapot)
@@ -143,16 +143,16 @@ func TestFailuresAreShownBesideTheirList(t *testing.T) {
 	b.resize(1440)
 	b.open("/console/deliveries?subscription=" + r.name)
 	b.press("j")
-	b.await(".beside", failing)
-	b.await(".beside", "it says <b>thanks</b>")
+	b.await(".panel", failing)
+	b.await(".panel", "it says <b>thanks</b>")
 	b.requireAccessibleAt(1440)
 	b.resize(1440)
 	b.open("/console/dead-letters/list?state=open&type=" + kind)
 	b.press("j", "j")
-	b.await(".beside", "Dead letter "+letters[0])
+	b.await(".panel", "Dead letter "+letters[0])
 	b.requireAccessibleAt(1440)
 	b.resize(1440)
-	b.submit(`.beside form[action$="/` + letters[0] + `/replay"] button`)
+	b.submit(`.panel form[action$="/` + letters[0] + `/replay"] button`)
 	require.Contains(t, b.page(), "A run of the event was started")
 	require.Equal(t, 404, b.open("/console/dead-letters/999999999"))
 }

@@ -109,6 +109,7 @@ func (s *Store) DeadLetterCounts(ctx context.Context, q event.DeadLetterQuery) (
 		return counts, nil
 	}
 	b := &pgx.Batch{}
+	b.Queue(postgres.PlanEach)
 	of := event.DeadLetterStates()
 	if q.Source == "" && q.Type == "" && q.Since.IsZero() && q.Until.IsZero() {
 		of = []event.DeadLetterState{event.DeadLetterResolved, event.DeadLetterDiscarded}

@@ -183,10 +183,11 @@ func selectDeliveries(q delivery.Query) (sql string, args []any) {
 const stateOfEnded = `SELECT CASE WHEN` + endedAlone + ` THEN q.status END AS state`
 
 // DeliveryCounts counts the deliveries that a query selects, by status, whatever the query's own status is. Open ones are counted
-// among the newest open ones, failed and canceled ones among the newest that aren't delivered.
+// among the newest open ones, failed and canceled ones among the newest that aren't delivered; of a destination, not the newest.
 func (s *Store) DeliveryCounts(ctx context.Context, q delivery.Query) (event.Counts, error) {
 	q.Status, q.Open, q.Undelivered, q.Ended, q.Before = "", false, false, false, nil
 	counts, b := event.Counts{}, &pgx.Batch{}
+	b.Queue(postgres.PlanEach)
 	count := func(from, columns, condition string, most int, states ...delivery.Status) {
 		list := postgres.NewList(`SELECT * FROM ` + from + ` AS q`)
 		if condition != "" {
@@ -209,8 +210,8 @@ func (s *Store) DeliveryCounts(ctx context.Context, q delivery.Query) (event.Cou
 	return counts, postgres.Failure("count deliveries", s.db.SendRead(ctx, b))
 }
 
-// maxDelivered is how many ended deliveries are read to count the delivered ones. Almost all are, and a higher number tells no one
-// more.
+// maxDelivered is how many ended deliveries are read to count the delivered ones. Almost all are, so a higher number is of no
+// use.
 const maxDelivered = 1_200
 
 // openList selects deliveries in the queue. It is nil if the query is about ended ones.
@@ -250,8 +251,8 @@ func pageOf(list *postgres.List, q delivery.Query, columns, joined string) (sql 
 	return sql + ` ORDER BY q.event_id DESC, q.subscription_id DESC LIMIT ` + strconv.Itoa(q.Limit), args
 }
 
-// newestOf returns the statement that reads the newest deliveries of one subscription, of every subscription of a destination, or of
-// all, each in index order: q.Limit, of every subscription.
+// newestOf returns the statement that reads the newest deliveries of one subscription, of every subscription of a destination, or
+// of all, each in index order: q.Limit, of every subscription.
 func newestOf(list *postgres.List, q delivery.Query, columns, joined string) (sql string, args []any) {
 	if q.EventID != "" {
 		list.Where(`event_id = %s::uuid`, postgres.Clean(q.EventID))

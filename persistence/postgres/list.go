@@ -87,8 +87,8 @@ func (l *List) Newest(order string, rows int) (sql string, args []any) {
 	return l.Statement() + fmt.Sprintf(" ORDER BY %s LIMIT %d", order, rows), l.Args
 }
 
-// QueueCounts counts the rows of a statement with the column state into counts, by the given states; null doesn't count. There may
-// be more if it has more than most rows; its own limit is most + 1, or most is 0 and all are counted.
+// QueueCounts queues a statement that counts the rows of another one by its column state, for the given states; null doesn't
+// count. If the other one returns more than most rows, the counts are minimums: its own limit is most + 1. With 0 it has none.
 func QueueCounts(b *pgx.Batch, counts event.Counts, sql string, args []any, most int64, states ...string) {
 	b.Queue(`SELECT coalesce(state, ''), count(*) FROM (`+sql+`) AS newest GROUP BY 1`, args...).Query(func(rows pgx.Rows) error {
 		found := map[string]int64{}

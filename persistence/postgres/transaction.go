@@ -48,6 +48,10 @@ const (
 	InAnyOrder = `SELECT set_config('enable_sort', 'on', true)`
 )
 
+// PlanEach makes PostgreSQL plan each statement of a transaction for its arguments, which takes less than a millisecond: one may
+// have a million rows and another none, and a plan for both would read the million for the other.
+const PlanEach = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`
+
 // hasSettingsOfPlans is the key under which a connection stores that its session has SettingsOfPlans.
 const hasSettingsOfPlans = "holdfast/settings-of-plans"
 

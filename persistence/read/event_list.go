@@ -96,6 +96,7 @@ func (s *Store) EventCounts(ctx context.Context, q event.RecordQuery) (event.Cou
 	}
 	q.Before = ""
 	b := &pgx.Batch{}
+	b.Queue(postgres.PlanEach)
 	for _, status := range []event.Status{event.StatusPersisted, event.StatusDead} {
 		list := postgres.NewList("")
 		ofSender(list, q)
@@ -115,8 +116,8 @@ func (s *Store) EventCounts(ctx context.Context, q event.RecordQuery) (event.Cou
 	return counts, postgres.Failure("count events", s.db.SendRead(ctx, b))
 }
 
-// maxProcessed is how many events are read to count those that are processed. Almost all are, and a higher number tells no one
-// more.
+// maxProcessed is how many events are read to count those that are processed. Almost all are, so a higher number is of no
+// use.
 const maxProcessed = 1_200
 
 // ofSender restricts to a provider, a source and a type.

@@ -40,8 +40,8 @@ type States struct {
 	Unless []string
 }
 
-// NewFilters returns the chips of a list, given by its path without the prefix and its query. needs says for a parameter which others
-// are invalid without it.
+// NewFilters returns the chips of a list, given by its path without the prefix and its query. needs says for a parameter which
+// others are invalid without it.
 func NewFilters(path string, query url.Values, s States, needs map[string][]string) (chips Filters) {
 	with := func(name, value string, without ...string) string {
 		kept := url.Values{}
@@ -67,11 +67,13 @@ func NewFilters(path string, query url.Values, s States, needs map[string][]stri
 		}
 	}
 	for _, name := range setIn(query) {
-		if name != s.Parameter {
-			chips.Set = append(chips.Set, Chip{
-				Name: strings.ReplaceAll(name, "_", " "), Value: query.Get(name), Path: with("", "", append([]string{name}, needs[name]...)...),
-			})
+		if name == s.Parameter {
+			continue
 		}
+		without := append([]string{name}, needs[name]...)
+		chips.Set = append(chips.Set, Chip{
+			Name: strings.ReplaceAll(name, "_", " "), Value: query.Get(name), Path: with("", "", without...),
+		})
 	}
 	return chips
 }

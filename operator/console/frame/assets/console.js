@@ -183,13 +183,13 @@ if (navigator.clipboard) {
   new MutationObserver(copy).observe(document.getElementById("main"), { childList: true, subtree: true, characterData: true });
 })();
 
-// Beside a list on a wide screen: the page of the row that j, k or a click has chosen. Its address stays that of the link.
-const beside = (() => {
+// The panel next to a list on a wide screen shows the page of the row that j, k or a click has chosen.
+const details = (() => {
   const wide = matchMedia("(min-width: 1360px)");
   let panel, link, loading, due;
   const make = () => {
     panel = document.createElement("aside");
-    panel.className = "beside";
+    panel.className = "panel";
     panel.tabIndex = -1;
     panel.setAttribute("aria-label", "Details of the chosen row");
     panel.innerHTML = '<div class="actions"><a class="button">Open</a> <button type="button">Close</button></div><p class="visually-hidden" role="status"></p><div></div>';
@@ -208,7 +208,7 @@ const beside = (() => {
       for (const { name, value } of [...element.attributes]) {
         if (name.startsWith("hx-")) element.removeAttribute(name);
         if (["id", "for", "aria-labelledby", "aria-describedby", "list"].includes(name)) {
-          element.setAttribute(name, value.split(" ").map((id) => `beside-${id}`).join(" "));
+          element.setAttribute(name, value.split(" ").map((id) => `panel-${id}`).join(" "));
         }
         if (name === "href" && /^[?#]/.test(value)) element.setAttribute(name, new URL(value, url).href);
       }
@@ -223,15 +223,15 @@ const beside = (() => {
   };
   const load = async (url) => {
     loading = new AbortController();
-    const [, status, content] = panel.children;
+    const [bar, status, content] = panel.children;
     try {
       const response = await fetch(url, { signal: loading.signal });
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       if (!response.ok || response.redirected) throw new Error(page.title);
       content.replaceChildren(...prepare(page.getElementById("main"), url));
       status.textContent = page.title.split(" · ")[0];
-      const part = document.getElementById(`beside-${new URL(url).hash.slice(1)}`);
-      panel.scrollTop = part ? part.offsetTop - 16 : 0;
+      const part = document.getElementById(`panel-${new URL(url).hash.slice(1)}`);
+      panel.scrollTop = part ? part.offsetTop - bar.offsetHeight : 0;
     } catch (e) {
       if (e.name === "AbortError") return;
       content.textContent = "This can't be shown here. Open it.";
@@ -261,7 +261,7 @@ const beside = (() => {
     if (isInside) row.focus();
   };
   document.addEventListener("click", (e) => {
-    const chosen = e.target.closest("[data-beside] tr.linked a.whole");
+    const chosen = e.target.closest("[data-panel] tr.linked a.whole");
     const isPlain = e.button === 0 && e.detail > 0 && !e.ctrlKey && !e.metaKey && !e.shiftKey && !e.altKey;
     if (!chosen || !isPlain || !wide.matches || (chosen === link && isOpen())) return;
     e.preventDefault();
@@ -301,12 +301,12 @@ const beside = (() => {
 })();
 
 // Keys: "/" goes to the search, or to the first filter of a page that has none; j and k choose a row, Enter opens it, x picks it, o
-// goes to what is shown beside it, Escape leaves a field, what is shown, or the row.
+// goes to the panel, Escape leaves a field, the panel or the row.
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
   const field = e.target.closest("input:not([type=checkbox]), textarea, select");
   if (e.key === "Escape") {
-    if (!field && beside.isOpen()) beside.close();
+    if (!field && details.isOpen()) details.close();
     else document.activeElement?.blur();
     return;
   }
@@ -320,13 +320,13 @@ document.addEventListener("keydown", (e) => {
   } else if (e.key === "j" || e.key === "k") {
     const rows = [...document.querySelectorAll("main table.list tbody tr")].filter((row) => row.querySelector("a") && row.checkVisibility());
     if (!rows.length) return;
-    const at = rows.indexOf(rows.find((row) => row.contains(document.activeElement)) ?? beside.row());
+    const at = rows.indexOf(rows.find((row) => row.contains(document.activeElement)) ?? details.row());
     const next = rows[Math.min(Math.max(at < 0 ? 0 : at + (e.key === "j" ? 1 : -1), 0), rows.length - 1)];
     const link = next.querySelector("a.whole") ?? next.querySelector("a");
     link.focus();
-    if (next.matches("[data-beside] .linked")) beside.show(link, 150);
-  } else if (e.key === "o" && beside.isOpen()) {
-    beside.focus();
+    if (next.matches("[data-panel] .linked")) details.show(link, 150);
+  } else if (e.key === "o" && details.isOpen()) {
+    details.focus();
   } else if (e.key === "x") {
     document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click();
   }
