@@ -22,7 +22,7 @@ SELECT id::text FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM event
  WHERE n % $3 = 0 ORDER BY e.id`
 
 	// newestEvents selects up to $3 events of a time range.
-	newestEvents = `SELECT id::text FROM events WHERE id >= $1::uuid AND id < $2::uuid ORDER BY id DESC LIMIT $3`
+	newestEvents = `SELECT id::text FROM events WHERE id >= $1::uuid AND id < $2::uuid ORDER BY events.id DESC LIMIT $3`
 
 	// countResent counts events by their deliveries so far; an event with an open delivery counts only as open.
 	countResent = `
