@@ -47,14 +47,14 @@ func newSigner(declared string) (*signer, error) {
 	d, _ := p.Read(nil, definition.File{Name: p.File, Tree: map[string]any{"auth": []any{tree}}})
 	s := &signer{Authenticator: auth.New(p, d.Auth, secretsName, nil)}
 	for _, scheme := range d.Auth {
-		if scheme.Address != nil || scheme.Certificate != nil {
+		if scheme.Address != nil || scheme.Certificate != nil || scheme.Proxied != nil {
 			p.Add("auth[0]", "address and certificate can't sign outgoing requests")
 		}
 		if scheme.JWT != nil && (scheme.JWT.Keys != nil || scheme.JWT.Payload != "" || scheme.JWT.Body != "") {
 			p.Add("auth[0].jwt", "keys, payload and body are for requests that are received")
 		}
 		if signsInBody(scheme) {
-			p.Add("auth[0]", "a signature or a list of tokens in the body would change the body: use a header")
+			p.Add("auth[0]", "a signature in the body would change the body: use a header")
 		}
 		s.idHeader = idHeader(scheme)
 	}
@@ -64,15 +64,19 @@ func newSigner(declared string) (*signer, error) {
 	return s, nil
 }
 
-// signsInBody reports whether a part of the signature is in the body, or the token in each item of it.
+// signsInBody reports whether a part of the signature is in the body.
 func signsInBody(s definition.Scheme) bool {
 	for _, d := range []*definition.PublicKey{s.Ed25519, s.ECDSA, s.RSA} {
 		if d != nil && isInBody(d.Signing) {
 			return true
 		}
 	}
-	repeated := s.Token != nil && s.Token.In == "body" && strings.Contains(s.Token.Name, "[]")
-	return repeated || s.HMAC != nil && isInBody(s.HMAC.Signing)
+	for _, d := range []*definition.HMAC{s.HMAC, s.Hash} {
+		if d != nil && isInBody(d.Signing) {
+			return true
+		}
+	}
+	return s.Token != nil && strings.Contains(s.Token.Name, "[]")
 }
 
 func isInBody(d definition.Signing) bool {
