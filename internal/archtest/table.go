@@ -208,8 +208,10 @@ var Table = []Rule{
 		Libraries: list("github.com/google/uuid github.com/hashicorp/golang-lru/v2"),
 		Never:     slices.Concat(never("the packages below make attempts", "net/http"), never(whyPure, "os"))},
 	{Package: "delivery/webhook", Why: "outbound HTTP: how an attempt is made, not when or for which delivery",
-		Ours:      list("event delivery providers/auth providers/auth/denial providers/auth/jws providers/definition providers/jq"),
+		Ours: list("event delivery internal/proxy providers/auth providers/auth/denial providers/auth/jws providers/definition " +
+			"providers/jq"),
 		Libraries: withOtel("github.com/hashicorp/golang-lru/v2 golang.org/x/sync golang.org/x/time")},
+	{Package: "internal/proxy", Why: "a connection through a proxy is independent of what is sent, and of what may be reached"},
 	{Package: "delivery/handoff",
 		Why:  "how an event starts or signals a workflow in the user's Temporal, not when or for which delivery",
 		Ours: list("event delivery providers/jq"),
@@ -425,8 +427,8 @@ var Table = []Rule{
 		Ours: list("event")},
 	{Package: "internal/word", Why: "names from a closed set are parsed in the same way in flags, requests and files"},
 	{Package: "internal/config", Why: whyPlumbing,
-		// checks keys at load; suggests names
-		Ours:      list("internal/payloadcodec internal/word"),
+		// checks keys and proxies at load; suggests names
+		Ours:      list("internal/payloadcodec internal/proxy internal/word"),
 		Libraries: list(anything)},
 	{Package: "internal/payloadcodec",
 		Why: "encryption must be small enough to review in one sitting, and is independent of the payloads",
@@ -453,6 +455,8 @@ var Table = []Rule{
 		Libraries: list(anything)},
 	{Package: "internal/devstack/stacktest/share", Why: "servers that packages' tests share end with the program that runs them",
 		Ours: list("internal/devstack/stacktest")},
+	{Package: "internal/devstack/proxytest", Why: "tests of several packages connect through the same proxies; the product doesn't",
+		Libraries: list("github.com/stretchr/testify")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},
 	{Package: "internal/devstack/faulttest", Why: "tests of deployments share their load, stand-ins and tables; the product doesn't",
