@@ -9,9 +9,9 @@ import (
 	"holdfast/event"
 )
 
-// CheckChange rejects changes with which a caller below admin could learn a secret. Such a caller may neither name an environment
-// variable nor redirect a stored secret. before is nil for a new destination. givesSecret reports whether the change replaces the
-// stored secrets. The error is an event.Error of class rejected.
+// CheckChange rejects changes with which a caller below admin could learn a secret, or bypass the proxies. Such a caller may
+// neither name an environment variable nor redirect a stored secret. before is nil for a new destination. givesSecret reports
+// whether the change replaces the stored secrets. The error is an event.Error of class rejected.
 func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	if to.HTTP == nil {
 		return nil
@@ -22,6 +22,9 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	}
 	if to.HTTP.Secrets != "" && to.HTTP.Secrets != was.Secrets {
 		return event.Rejectf(event.CodeNeedsAdmin, "http.secrets: only an admin may name environment variables")
+	}
+	if to.HTTP.Proxy == ProxyDirect && was.Proxy != ProxyDirect {
+		return event.Rejectf(event.CodeNeedsAdmin, "http.proxy: only an admin may let a destination bypass the proxies")
 	}
 	if before == nil || was.URL == to.HTTP.URL && sameJSON(was.Signature, to.HTTP.Signature) {
 		return nil

@@ -110,6 +110,9 @@ func (h HTTP) check(p *definition.Problems) {
 		p.Add("http.certificate", "and http.key must be set together")
 	}
 	checkCA(p, h.CA)
+	if h.Proxy != "" && !validName.MatchString(h.Proxy) {
+		p.Add("http.proxy", "must be the name of a proxy in HOLDFAST_PROXIES, or %s", ProxyDirect)
+	}
 	if IsPEM(h.Certificate) || IsPEM(h.Key) {
 		p.Add("http.certificate", "and http.key must be paths: keys aren't stored in the database")
 	}

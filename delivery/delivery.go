@@ -200,8 +200,10 @@ type Result struct {
 	Reach      Reach
 	// Resent: the endpoint was just closing a kept connection, so the request was sent again on a new one.
 	Resent bool
-	At     time.Time
-	Took   time.Duration
+	// Proxy is the name of the proxy that the attempt used; "" if none.
+	Proxy string
+	At    time.Time
+	Took  time.Duration
 }
 
 // Outcome is a job with its result.
@@ -246,6 +248,8 @@ const (
 	CodeExpunged  = "expunged"
 	// CodeFilesUnread is the code of a check: the process that made it can't read the destination's certificates.
 	CodeFilesUnread = "tls_files_unread"
+	// CodeProxy: the proxy can't be used, whatever the endpoint. The attempt counts nowhere.
+	CodeProxy = "proxy"
 )
 
 // LeaseRequest limits what a process leases.

@@ -77,7 +77,13 @@ type HTTP struct {
 	// Certificate and Key are PEM files of the client certificate, below HOLDFAST_DELIVERIES_CERTIFICATES and at most 1 MiB.
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`
+	// Proxy is the name of a proxy in HOLDFAST_PROXIES, or "direct" for none, which only admins may set. If empty, HOLDFAST_PROXY
+	// decides.
+	Proxy string `json:"proxy,omitempty"`
 }
+
+// ProxyDirect as HTTP.Proxy connects without a proxy.
+const ProxyDirect = "direct"
 
 // Temporal is a task queue of the Temporal that a client configuration profile names.
 type Temporal struct {

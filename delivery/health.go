@@ -75,7 +75,9 @@ func (c Condition) NextStep(how Remedies) string {
 // isBlocked reports whether a failure (a code and its text) means that the destination can't be used as configured.
 func isBlocked(failure string) bool {
 	code, _, _ := strings.Cut(failure, ":")
-	return slices.Contains([]string{"tls_files", "no_secret", "unusable_secret", "signature", "address", "profile"}, code)
+	return slices.Contains([]string{
+		"tls_files", "no_secret", "unusable_secret", "signature", "address", "profile", "proxy_refused", "proxy_unknown",
+	}, code)
 }
 
 // Recent summarizes a destination's last finished deliveries.

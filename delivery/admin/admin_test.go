@@ -364,3 +364,26 @@ func TestEverySampleIsAnEvent(t *testing.T) {
 		}
 	}
 }
+
+// A destination can only name a proxy that the installation defines: nobody else decides where requests go.
+func TestOnlyProxiesOfTheInstallationCanBeNamed(t *testing.T) {
+	t.Parallel()
+	for name, says := range map[string]string{
+		"": "", "office": "", delivery.ProxyDirect: "",
+		"http://10.0.0.5:3128": "must be the name of a proxy in HOLDFAST_PROXIES", "other": "which has office",
+	} {
+		d, s := endpoint("crm"), &shelf{}
+		d.HTTP.Proxy = name
+		service := serviceOn(s)
+		service.Proxies = []string{"office"}
+		_, _, err := service.Apply(t.Context(), d, "", oversight.Actor{})
+		if says == "" {
+			require.NoError(t, err, name)
+			require.Equal(t, name, s.applied.HTTP.Proxy)
+			continue
+		}
+		require.ErrorContains(t, err, says)
+		require.Equal(t, "invalid_destination", event.CodeOf(err))
+		require.Empty(t, s.applied.Name)
+	}
+}

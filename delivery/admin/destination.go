@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,8 @@ type Service struct {
 	CheckAddress func(url string) error
 	// CheckFiles returns why an endpoint's certificates can't be used; delivery.CodeFilesUnread is only a warning.
 	CheckFiles func(delivery.HTTP) error
+	// Proxies are the names of the proxies that destinations may use.
+	Proxies []string
 	// Providers returns the names of the definitions.
 	Providers func() []string
 	// Reserved lists what a destination and its subscription use that is reserved for Holdfast, as far as it shows without an
@@ -103,6 +106,9 @@ func (d *Service) Apply(
 			return applied, "", err
 		}
 	}
+	if err := d.checkProxy(wanted); err != nil {
+		return applied, "", err
+	}
 	secrets, err := d.secretsFor(ctx, &wanted, secret)
 	if err != nil {
 		return applied, "", err
@@ -114,6 +120,26 @@ func (d *Service) Apply(
 		made = shownSecret(*wanted.HTTP, secrets[0].Value)
 	}
 	return applied, made, nil
+}
+
+// checkProxy refuses a name that the installation doesn't define, so that nobody else decides where requests go.
+func (d *Service) checkProxy(wanted delivery.Destination) error {
+	if wanted.HTTP == nil {
+		return nil
+	}
+	name := wanted.HTTP.Proxy
+	if name == "" || name == delivery.ProxyDirect || slices.Contains(d.Proxies, name) {
+		return nil
+	}
+	known := "which names none"
+	if len(d.Proxies) > 0 {
+		known = "which has " + strings.Join(d.Proxies, ", ")
+	}
+	const field = "http.proxy"
+	reason := "must be the name of a proxy in HOLDFAST_PROXIES of the process that serves the API, " + known
+	rejected := event.Rejectf("invalid_destination", "%s %s", field, reason)
+	rejected.Fields = []event.FieldProblem{{Field: field, Reason: reason}}
+	return rejected
 }
 
 // secretsFor returns the secrets that replace a destination's secrets; nil keeps them. A generated secret belongs to the version

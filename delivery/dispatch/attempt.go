@@ -257,27 +257,3 @@ func (d *Dispatcher) awaitStart(j delivery.Job) (result delivery.Result, ok bool
 	}
 	return result, true
 }
-
-// checkReach keeps a failed connection from counting against the destination while this process is offline.
-func (d *Dispatcher) checkReach(to delivery.Destination, result delivery.Result) delivery.Result {
-	offline := d.reach.record(hostOf(to), result.Reach, time.Now())
-	if offline && result.Reach == delivery.Unreached {
-		result.Kind, result.Error = delivery.Ours, "no destination can be reached from here: "+result.Error
-		result.Code = codeOffline
-	}
-	return result
-}
-
-// reportOffline alerts operators when this process goes offline and when it is back.
-func (d *Dispatcher) reportOffline(begins bool, lasted time.Duration) {
-	if begins {
-		text := "more than half of the hosts of destinations can't be reached, within " + reachWindow.String() +
-			": Holdfast assumes that its own network is down; attempts don't count and breakers stay closed"
-		slog.Error("dispatch.disconnected", "error", text)
-		d.alert(codeOffline, event.ClassTransient, "", text)
-		return
-	}
-	text := "destinations are reachable again, after " + lasted.Round(time.Second).String()
-	slog.Warn("dispatch.connected_again", "error", text)
-	d.alert("connected_again", event.ClassTransient, "", text)
-}

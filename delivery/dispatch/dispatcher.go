@@ -48,7 +48,7 @@ type Dispatcher struct {
 	counter        AttemptCounter
 	chores         []Chore
 	slots          *shares
-	reach          *reach
+	routes         *routes
 	settler        *settler
 	recent         recent
 	metrics        metrics
@@ -77,7 +77,7 @@ func New(o Options) (*Dispatcher, error) {
 		slots:  newShares(o.Slots, maxBodyBytes, time.Now), metrics: m, failures: newFailureLog(),
 		tracer: otel.Tracer("holdfast/delivery"),
 	}
-	d.reach = newReach(d.reportOffline)
+	d.routes = newRoutes(d.newRoute)
 	d.settler = newSettler(o.Queue, d.slots, d.reportTransitions)
 	d.working, d.stop = context.WithCancel(context.Background())
 	d.sending, d.giveUp = context.WithCancel(context.Background())

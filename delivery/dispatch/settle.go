@@ -51,7 +51,7 @@ func uncountedPause(r delivery.Result) time.Duration {
 	switch r.Code {
 	case codeStopped, delivery.CodeLateStart:
 		return 0
-	case codeOffline:
+	case codeOffline, delivery.CodeProxy:
 		return spread(event.Duration(offlinePause), 0.5)
 	case codeMemory:
 		return spread(event.Duration(memoryPause), 0.5)

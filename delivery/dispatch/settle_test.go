@@ -40,6 +40,7 @@ func TestOutcomesOfADelivery(t *testing.T) {
 		"the database was away":       {result: delivery.Result{Kind: delivery.Ours, Code: codeUnavailable}, least: 500 * time.Millisecond, most: 2 * time.Second},
 		"it was away for long":        {result: delivery.Result{Kind: delivery.Ours, Code: codeUnavailable, Took: 5 * time.Second}, least: 10 * time.Second, most: 30 * time.Second},
 		"it always takes too long":    {result: delivery.Result{Kind: delivery.Ours, Code: codeUnavailable, Took: time.Hour}, least: 30 * time.Second, most: 90 * time.Second},
+		"its proxy can't be used":     {result: delivery.Result{Kind: delivery.Ours, Code: delivery.CodeProxy}, attempts: 9, least: 5 * time.Second, most: 15 * time.Second},
 		"we are cut off for a moment": {result: delivery.Result{Kind: delivery.Ours, Code: codeOffline}, least: 5 * time.Second, most: 15 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

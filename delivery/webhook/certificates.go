@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
+	"holdfast/internal/proxy"
 	"holdfast/providers/auth"
 	"holdfast/providers/auth/denial"
 )
@@ -53,8 +54,10 @@ type cachedCertificate struct {
 	wasGood bool
 }
 
-// NewCertificates returns an empty cache.
-func NewCertificates() *Certificates { return newCertificates(newHTTP(newDialer(guard{}), nil), nil) }
+// NewCertificates returns an empty cache. Requests go through a proxy unless it is nil.
+func NewCertificates(via *proxy.Proxy) *Certificates {
+	return newCertificates(newHTTP(through(newDialer(guard{}), via), nil), nil)
+}
 
 func newCertificates(client *http.Client, roots *x509.CertPool) *Certificates {
 	return &Certificates{

@@ -16,17 +16,45 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"holdfast/delivery"
+	"holdfast/internal/proxy"
 )
 
 const maxOwnClients = 256
 
-// clients holds a shared HTTP client, and one for each set of certificates.
+// clients holds an HTTP client for each proxy and one without, which destinations share, and one for each set of certificates.
 type clients struct {
 	dialer *net.Dialer
 	folder folder
-	shared *http.Client
+	routes Routes
+	// shared are by the name of the proxy; "" is the direct one.
+	shared map[string]*http.Client
 	mu     sync.Mutex
 	own    *lru.Cache[[sha256.Size]byte, ownClient]
+}
+
+// Routes are the ways out of this process.
+type Routes struct {
+	Proxies proxy.List
+	// Default is the proxy of destinations that name none, and of requests to providers; nil is none.
+	Default *proxy.Proxy
+}
+
+// of returns the proxy that a destination names, or the default; nil for none. ok is false if this process has no such proxy.
+func (r Routes) of(name string) (via *proxy.Proxy, ok bool) {
+	switch name {
+	case "":
+		return r.Default, true
+	case delivery.ProxyDirect:
+		return nil, true
+	}
+	return r.Proxies.Find(name)
+}
+
+func nameOf(via *proxy.Proxy) string {
+	if via == nil {
+		return ""
+	}
+	return via.Name()
 }
 
 // ownClient was built from files with these stamps.
@@ -35,26 +63,30 @@ type ownClient struct {
 	from [3]stamp
 }
 
-func newClients(dialer *net.Dialer, certificates string) *clients {
+func newClients(dialer *net.Dialer, certificates string, routes Routes) *clients {
 	own, err := lru.NewWithEvict(maxOwnClients, func(_ [sha256.Size]byte, old ownClient) { old.http.CloseIdleConnections() })
 	if err != nil {
 		panic(err) // only an invalid size is an error
 	}
-	return &clients{dialer: dialer, folder: folder(certificates), shared: newDestinationHTTP(dialer, nil), own: own}
+	shared := map[string]*http.Client{"": newDestinationHTTP(dialer, nil, nil)}
+	for _, via := range routes.Proxies {
+		shared[via.Name()] = newDestinationHTTP(dialer, via, nil)
+	}
+	return &clients{dialer: dialer, folder: folder(certificates), routes: routes, shared: shared, own: own}
 }
 
-// of returns the client of a destination. It reads certificate files again when they change, without blocking other attempts.
-// Errors name no file.
-func (c *clients) of(h *delivery.HTTP) (*http.Client, error) {
+// of returns the client of a destination that connects through a proxy; nil is none. It reads certificate files again when they
+// change, without blocking other attempts. Errors name no file.
+func (c *clients) of(h *delivery.HTTP, via *proxy.Proxy) (*http.Client, error) {
 	t := trust{h.CA, h.Certificate, h.Key}
 	if t == (trust{}) {
-		return c.shared, nil
+		return c.shared[nameOf(via)], nil
 	}
 	from, err := t.stamps(c.folder)
 	if err != nil {
 		return nil, err
 	}
-	id := t.id()
+	id := t.id(nameOf(via))
 	if made, ok := c.made(id); ok && made.from == from {
 		return made.http, nil
 	}
@@ -62,7 +94,7 @@ func (c *clients) of(h *delivery.HTTP) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.keep(id, from, config), nil
+	return c.keep(id, from, via, config), nil
 }
 
 func (c *clients) made(id [sha256.Size]byte) (ownClient, bool) {
@@ -72,20 +104,22 @@ func (c *clients) made(id [sha256.Size]byte) (ownClient, bool) {
 }
 
 // keep adds a client, unless a concurrent attempt has built the same one.
-func (c *clients) keep(id [sha256.Size]byte, from [3]stamp, config *tls.Config) *http.Client {
+func (c *clients) keep(id [sha256.Size]byte, from [3]stamp, via *proxy.Proxy, config *tls.Config) *http.Client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if made, ok := c.own.Get(id); ok && made.from == from {
 		return made.http
 	}
 	c.own.Remove(id)
-	made := ownClient{http: newDestinationHTTP(c.dialer, config), from: from}
+	made := ownClient{http: newDestinationHTTP(c.dialer, via, config), from: from}
 	c.own.Add(id, made)
 	return made.http
 }
 
 func (c *clients) close() {
-	c.shared.CloseIdleConnections()
+	for _, shared := range c.shared {
+		shared.CloseIdleConnections()
+	}
 	c.own.Purge()
 }
 
@@ -149,20 +183,20 @@ const (
 	pingAfter        = 15 * time.Second
 )
 
-// NewTransport returns a transport that connects to nothing but the public internet and the allowed networks. It follows no
-// proxy of the environment, and decompresses nothing.
-func NewTransport(allowed []netip.Prefix) http.RoundTripper {
-	return newHTTP(newDialer(guard{allowed: allowed}), nil).Transport
+// NewTransport returns a transport that connects to nothing but the public internet and the allowed networks, through a proxy
+// unless it is nil. It follows no proxy of the environment, and decompresses nothing.
+func NewTransport(allowed []netip.Prefix, via *proxy.Proxy) http.RoundTripper {
+	return newHTTP(through(newDialer(guard{allowed: allowed}), via), nil).Transport
 }
 
 // newDialer only connects to addresses that the guard allows.
 func newDialer(g guard) *net.Dialer { return &net.Dialer{Timeout: connectTimeout, Control: g.control} }
 
 // newHTTP returns a client that follows no redirects and decompresses nothing. A nil config uses the system's certificates.
-func newHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
+func newHTTP(dialer connector, config *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:                  nil, // the guard can't check what a proxy connects to
+			Proxy:                  nil, // neither the environment's: through has the configured one, behind the guard
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        config,
 			TLSHandshakeTimeout:    connectTimeout,

@@ -10,21 +10,23 @@ import (
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/internal/proxy"
 )
 
-// newDestinationHTTP returns a client for attempts. Unlike newHTTP's, connecting and the TLS handshake may take until the
-// end of the attempt, and a connection remembers the status that it has read.
-func newDestinationHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
+// newDestinationHTTP returns a client for attempts, through a proxy unless it is nil. Unlike newHTTP's, connecting and the TLS
+// handshake may take until the end of the attempt, and a connection remembers the status that it has read.
+func newDestinationHTTP(dialer *net.Dialer, via *proxy.Proxy, config *tls.Config) *http.Client {
 	client := newHTTP(dialer, config)
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	transport, patient := client.Transport.(*http.Transport), *dialer
 	patient.Timeout = 0
+	out := through(&patient, via)
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := dialContext(ctx)
 		defer cancel()
-		conn, err := patient.DialContext(ctx, network, address)
+		conn, err := out.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
@@ -34,7 +36,7 @@ func newDestinationHTTP(dialer *net.Dialer, config *tls.Config) *http.Client {
 	transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := dialContext(ctx)
 		defer cancel()
-		conn, err := patient.DialContext(ctx, network, address)
+		conn, err := out.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

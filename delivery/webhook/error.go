@@ -6,6 +6,9 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"holdfast/delivery"
+	"holdfast/internal/proxy"
 )
 
 // Codes of attempts without a response.
@@ -18,6 +21,8 @@ const (
 	codeTLS        = "tls"
 	codeConnection = "connection"
 	codeStopped    = "stopped"
+	codeRefused    = "proxy_refused" // the proxy's rules refuse the endpoint
+	codeNoProxy    = "proxy_unknown" // this process has no such proxy
 )
 
 // Error says why there is no response, without the address.
@@ -40,6 +45,9 @@ func failure(err error) *Error {
 	var refused *PrivateAddressError
 	var lookup *net.DNSError
 	var network net.Error
+	if via, ok := errors.AsType[*proxy.Error](err); ok {
+		return proxyFailure(via)
+	}
 	switch {
 	case errors.As(err, &refused):
 		e.Code, e.Reason = codePrivate, "the address isn't public"
@@ -51,6 +59,20 @@ func failure(err error) *Error {
 		e.Code, e.Reason = codeTimeout, timeoutOf(err)
 	case isTLS(err):
 		e.Code, e.Reason = codeTLS, "TLS failed: "+handshakeFailure(err)
+	}
+	return e
+}
+
+// proxyFailure tells a proxy that can't be used from an endpoint that the proxy can't reach.
+func proxyFailure(err *proxy.Error) *Error {
+	e := &Error{Code: codeConnection, Reason: err.Error(), cause: err}
+	switch {
+	case err.Fault == proxy.FaultProxy:
+		e.Code = delivery.CodeProxy
+	case err.Fault == proxy.FaultRule:
+		e.Code = codeRefused
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Code = codeTimeout
 	}
 	return e
 }

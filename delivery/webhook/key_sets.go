@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"holdfast/internal/proxy"
 	"holdfast/providers/auth/denial"
 	"holdfast/providers/auth/jws"
 )
@@ -69,9 +70,9 @@ type keyAnswer struct {
 	until time.Time
 }
 
-// NewKeySets returns an empty cache that also reaches the allowed networks.
-func NewKeySets(allowed []netip.Prefix) *KeySets {
-	return newKeySets(newHTTP(newDialer(guard{allowed: allowed}), nil))
+// NewKeySets returns an empty cache that also reaches the allowed networks. Requests go through a proxy unless it is nil.
+func NewKeySets(allowed []netip.Prefix, via *proxy.Proxy) *KeySets {
+	return newKeySets(newHTTP(through(newDialer(guard{allowed: allowed}), via), nil))
 }
 
 func newKeySets(client *http.Client) *KeySets {

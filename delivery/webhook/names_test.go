@@ -108,7 +108,7 @@ func TestANameThatTurnsPrivate(t *testing.T) {
 	names.set("127.0.0.1")
 	outside.deliver(t, s, target, messageOf(`{}`))
 	for _, private := range []string{"127.0.0.2", "::ffff:127.0.0.2", "10.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "64:ff9b::7f00:2"} {
-		s.clients.shared.CloseIdleConnections()
+		s.clients.shared[""].CloseIdleConnections()
 		names.set(private)
 		result := send()
 		require.Equal(t, "private_address", result.Code, private)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/internal/proxy"
 )
 
 // step is how far a request has come.
@@ -130,6 +131,9 @@ func (p *progress) wasStale(ctx context.Context, err error) bool {
 // failure says why there is no response.
 func (p *progress) failure(err error) *Error {
 	e := failure(err)
+	if _, ok := errors.AsType[*proxy.Error](err); ok {
+		return e // there was no connection to the endpoint
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.Code == codeConnection {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/internal/proxy"
 )
 
 // SenderOptions configure a Sender.
@@ -16,6 +17,7 @@ type SenderOptions struct {
 	AllowedNetworks []netip.Prefix
 	// Certificates is the folder of certificate files; "" allows none.
 	Certificates string
+	Routes       Routes
 	// Version is appended to the user agent: "Holdfast/VERSION".
 	Version string
 }
@@ -36,7 +38,7 @@ func NewSender(o SenderOptions) *Sender {
 
 func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 	s := &Sender{
-		agent: "Holdfast", clients: newClients(dialer, o.Certificates), signers: newSigners(),
+		agent: "Holdfast", clients: newClients(dialer, o.Certificates, o.Routes), signers: newSigners(),
 		expressions: delivery.NewExpressions(), now: time.Now,
 	}
 	if o.Version != "" {
@@ -61,7 +63,19 @@ func (s *Sender) Send(ctx context.Context, t delivery.Target, j delivery.Job, m 
 
 // attempt sends a request. If the endpoint was just closing the kept connection, it sends the request again on a new one.
 func (s *Sender) attempt(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
-	client, err := s.clients.of(t.Destination.HTTP)
+	via, ok := s.clients.routes.of(t.Destination.HTTP.Proxy)
+	if !ok {
+		return *misconfigured(codeNoProxy, "this worker has no proxy called "+t.Destination.HTTP.Proxy+": add it to HOLDFAST_PROXIES")
+	}
+	result := s.attemptThrough(ctx, via, t, j, m)
+	result.Proxy = nameOf(via)
+	return result
+}
+
+func (s *Sender) attemptThrough(
+	ctx context.Context, via *proxy.Proxy, t delivery.Target, j delivery.Job, m delivery.Message,
+) delivery.Result {
+	client, err := s.clients.of(t.Destination.HTTP, via)
 	if err != nil {
 		return delivery.Result{Kind: delivery.Blocked, Code: "tls_files", Error: err.Error()}
 	}
@@ -102,7 +116,7 @@ func (s *Sender) try(
 }
 
 // unanswered is the result without a response that could be read. Its status decides, if that was read. DNS failures and private
-// addresses are retried, because they may be temporary mistakes.
+// addresses are retried, because they may be temporary mistakes. A proxy that can't be used says nothing about the endpoint.
 func (s *Sender) unanswered(ctx context.Context, p *progress, err error) (result delivery.Result, stale bool) {
 	if status := p.status(); status != 0 {
 		result = classOf(&http.Response{StatusCode: status, Header: http.Header{}}, s.now())
@@ -111,8 +125,11 @@ func (s *Sender) unanswered(ctx context.Context, p *progress, err error) (result
 	}
 	e := p.failure(err)
 	result = delivery.Result{Kind: delivery.Bad, Code: e.Code, Error: e.Reason, Reach: p.reach(e)}
-	if e.Code == codeStopped {
+	switch e.Code {
+	case codeStopped, delivery.CodeProxy:
 		result.Kind = delivery.Ours
+	case codeRefused:
+		result.Kind = delivery.Blocked
 	}
 	return result, p.wasStale(ctx, err)
 }

@@ -26,8 +26,9 @@ type stamp struct {
 	size    int64
 }
 
-func (t trust) id() [sha256.Size]byte {
-	return sha256.Sum256([]byte(t.ca + "\x00" + t.certificate + "\x00" + t.key))
+// id identifies the client with these files that connects through a proxy.
+func (t trust) id(via string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(via + "\x00" + t.ca + "\x00" + t.certificate + "\x00" + t.key))
 }
 
 func (t trust) stamps(in folder) (all [3]stamp, err error) {

@@ -116,7 +116,10 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 		"one port for Temporal and its UI": {
 			[]string{"HOLDFAST_DEV_TEMPORAL_UI_PORT=7233"}, "HOLDFAST_DEV_TEMPORAL_UI_PORT",
 		},
-		"a negative delay": {[]string{"HOLDFAST_INGRESS_DRAIN_DELAY=-1s"}, "HOLDFAST_INGRESS_DRAIN_DELAY"},
+		"a proxy without a name":     {[]string{"HOLDFAST_PROXIES=http://u:hunter2@10.0.0.5:3128"}, "HOLDFAST_PROXIES"},
+		"a default that is no proxy": {[]string{"HOLDFAST_PROXIES=a=http://10.0.0.5:3128", "HOLDFAST_PROXY=b"}, "HOLDFAST_PROXY"},
+		"a default without a list":   {[]string{"HOLDFAST_PROXY=b"}, "HOLDFAST_PROXY"},
+		"a negative delay":           {[]string{"HOLDFAST_INGRESS_DRAIN_DELAY=-1s"}, "HOLDFAST_INGRESS_DRAIN_DELAY"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ type Config struct {
 	Payloads   Payloads
 	Worker     Worker
 	Deliveries Deliveries
+	Proxy      Proxy
 	Replay     Replay
 	Recovery   Recovery
 	Providers  Providers
@@ -202,6 +203,18 @@ type Deliveries struct {
 	// Grace is how long running attempts may take to finish after a stop signal. Unfinished ones are attempted again on another
 	// worker and don't count.
 	Grace time.Duration `env:"HOLDFAST_DELIVERIES_GRACE" envDefault:"15s" min:"0s"`
+}
+
+// Proxy configures the forward proxies through which deliveries, requests to providers' APIs and certificate downloads leave. See
+// docs/forward-proxy.md.
+type Proxy struct {
+	// List has the proxies that destinations can name: name=URL, separated by commas or white space. The schemes are http, https
+	// (both with CONNECT) and socks5; the URL may have a user and a password. A parameter resolve=HOST, which can be repeated, lets
+	// the proxy resolve that host's name, without the check for private addresses. All processes need the same value.
+	List Secret `env:"HOLDFAST_PROXIES" example:"office=http://user:password@10.0.0.5:3128,eu=socks5://10.1.0.5:1080"`
+	// Default is the name of the proxy for destinations that name none, for requests to providers' APIs and for certificate
+	// downloads. Empty: they connect directly. Variables such as HTTPS_PROXY have no effect on these.
+	Default string `env:"HOLDFAST_PROXY" example:"office"`
 }
 
 // Replay configures automatic replays of dead letters and sweeps. The intervals are those of Temporal schedules, which

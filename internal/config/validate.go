@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast/internal/payloadcodec"
+	"holdfast/internal/proxy"
 )
 
 // maxBody is the limit that the setting lowers: a larger value would have no effect.
@@ -43,6 +44,7 @@ func (m *problems) validate(c Config) {
 	if folder := c.Deliveries.Certificates; folder != "" && !filepath.IsAbs(folder) {
 		m.add("HOLDFAST_DELIVERIES_CERTIFICATES", "isn't an absolute path", "/etc/holdfast/certificates")
 	}
+	m.validateProxy(c.Proxy)
 	if r := c.Replay.Rate; !(r >= 0.01 && r <= 1000) {
 		m.add("HOLDFAST_REPLAY_RATE", fmt.Sprintf("is %g; it must be from 0.01 to 1000", r), "10")
 	}
@@ -51,6 +53,18 @@ func (m *problems) validate(c Config) {
 	m.validateRetention(c.Retention)
 	m.validateDebug(c.Debug)
 	m.validateDev(c.Dev)
+}
+
+func (m *problems) validateProxy(p Proxy) {
+	list, err := proxy.Parse(p.List.Reveal())
+	if err != nil {
+		m.add("HOLDFAST_PROXIES", err.Error(), "office=http://10.0.0.5:3128")
+		return
+	}
+	if _, ok := list.Find(p.Default); p.Default != "" && !ok {
+		m.add("HOLDFAST_PROXY", fmt.Sprintf("is %q, which isn't the name of a proxy in HOLDFAST_PROXIES", p.Default),
+			strings.Join(append(list.Names(), "office")[:1], ""))
+	}
 }
 
 func (m *problems) validateTemporal(t Temporal) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"holdfast/delivery"
@@ -132,4 +133,28 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	}
 	d.add("deliveries", above(overdue, undueWarn, undueFail), detail,
 		"no worker seems to deliver: start one (`holdfast worker`) with HOLDFAST_DELIVERIES_SLOTS=128, the default, instead of 0")
+}
+
+// examineProxies connects to each proxy, without a target: a wrong password of an HTTP proxy shows only in deliveries.
+func (d *doctor) examineProxies(ctx context.Context) {
+	list, standard := d.cfg.Proxies()
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	failed := make([]error, len(list))
+	var checks sync.WaitGroup
+	for i, p := range list {
+		checks.Go(func() { failed[i] = p.Check(ctx) })
+	}
+	checks.Wait()
+	for i, p := range list {
+		detail := "accepts connections from this host"
+		if p == standard {
+			detail += "; used by default"
+		}
+		if failed[i] != nil {
+			detail = failed[i].Error()
+		}
+		d.add("proxy "+p.Name(), either(failed[i] == nil, resultFail), detail,
+			"deliveries through it wait, and continue automatically once it works: start it, or correct its URL in HOLDFAST_PROXIES")
+	}
 }

@@ -58,6 +58,7 @@ func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	d.examineDatabase(ctx)
 	d.examineTemporal(ctx)
 	d.examineProviders()
+	d.examineProxies(ctx)
 	d.examineHost()
 	d.examineSettings()
 	d.reportSkipped()

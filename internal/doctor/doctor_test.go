@@ -8,6 +8,7 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/internal/config"
+	"holdfast/internal/devstack/proxytest"
 	"holdfast/persistence"
 	"holdfast/providers"
 )
@@ -129,4 +130,22 @@ func TestDurability(t *testing.T) {
 		}
 		require.Equal(t, c.want, result, name)
 	}
+}
+
+// Each proxy is checked by connecting to it. Nothing of its URL is shown.
+func TestProxiesAreReachable(t *testing.T) {
+	up := proxytest.Tinyproxy(t, proxytest.Options{})
+	t.Setenv("HOLDFAST_PROXIES", "up=http://u:hunter2@"+up.Address+",down=socks5://u:hunter2@127.0.0.1:1")
+	t.Setenv("HOLDFAST_PROXY", "up")
+	cfg, err := config.Load()
+	require.NoError(t, err)
+	d := &doctor{cfg: cfg}
+	d.examineProxies(t.Context())
+	require.Equal(t, []oversight.Finding{
+		{Check: "proxy up", Result: resultOK, Detail: "accepts connections from this host; used by default"},
+		{
+			Check: "proxy down", Result: resultFail, Detail: "proxy down: connection refused: nothing listens at its address and port",
+			Advice: "deliveries through it wait, and continue automatically once it works: start it, or correct its URL in HOLDFAST_PROXIES",
+		},
+	}, d.findings)
 }

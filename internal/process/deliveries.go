@@ -40,7 +40,7 @@ func (p *process) startDispatcher() error {
 		return nil
 	}
 	http := webhook.NewSender(webhook.SenderOptions{
-		AllowedNetworks: cfg.AllowedNetworks, Certificates: cfg.Certificates, Version: buildinfo.Read().Version,
+		AllowedNetworks: cfg.AllowedNetworks, Certificates: cfg.Certificates, Routes: p.routes, Version: buildinfo.Read().Version,
 	})
 	temporal := handoff.NewSender(handoff.Options{
 		Client: p.temporal, Namespace: p.cfg.Temporal.Namespace, ConfigFile: p.cfg.TemporalConfigFile(),

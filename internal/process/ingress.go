@@ -34,7 +34,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		options.Conflicts, rates = p.inbox.Duplicates, p.inbox.Rates
 		options.Owners, options.ImportedProviders = p.inbox.Duplicates, recently(importsAge, p.inbox.Duplicates.ImportedProviders)
 	}
-	p.catalogue.SetCertificates(webhook.NewCertificates().Key)
+	p.catalogue.SetCertificates(webhook.NewCertificates(p.routes.Default).Key)
 	p.keepKeySets()
 	server, err := ingress.New(ingress.Options{
 		Catalogue:      p.catalogue,
@@ -77,7 +77,7 @@ func (p *process) startIngress(ctx context.Context) error {
 
 // keepKeySets has the keys that senders publish ready before a request needs them.
 func (p *process) keepKeySets() {
-	sets := webhook.NewKeySets(p.cfg.Deliveries.AllowedNetworks)
+	sets := webhook.NewKeySets(p.cfg.Deliveries.AllowedNetworks, p.routes.Default)
 	p.catalogue.SetKeySets(sets.Keys)
 	ctx, cancel := context.WithCancel(context.Background())
 	p.onStop("published keys", func(context.Context) error { cancel(); return nil })

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"holdfast/delivery/dispatch"
+	"holdfast/delivery/webhook"
 	"holdfast/ingress"
 	"holdfast/ingress/intake"
 	"holdfast/internal/buildinfo"
@@ -35,6 +36,7 @@ import (
 // process is a running Holdfast: what its roles share, and what stops them.
 type process struct {
 	cfg       config.Config
+	routes    webhook.Routes
 	roles     Roles
 	telemetry *telemetry.Telemetry
 	catalogue *providers.Live
@@ -78,7 +80,7 @@ type process struct {
 // newProcess creates what the roles share. It doesn't connect yet: stores may be down and come up later.
 func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles) (*process, error) {
 	p := &process{
-		cfg: cfg, roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
+		cfg: cfg, routes: stores.Routes(cfg), roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
 		breaker: intake.NewBreaker(cfg.Ingress.MaxStarts),
 	}
 	if roles.has(RoleIngress) {

@@ -31,7 +31,7 @@ func (p *process) fetcher() *fetcher.Fetcher {
 func (p *process) newAPIClient() *client.Client {
 	transport := p.dev.APIs
 	if transport == nil {
-		transport = webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks)
+		transport = webhook.NewTransport(p.cfg.Deliveries.AllowedNetworks, p.routes.Default)
 	}
 	return client.New(transport, p.secrets.Secrets)
 }

@@ -31,19 +31,28 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
 		Reserved: reserved, Logger: telemetry.TemporalLogger(slog.Default()),
 	})
+	routes := Routes(cfg)
 	endpoints := webhook.NewSender(webhook.SenderOptions{
-		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Version: buildinfo.Read().Version,
+		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Routes: routes,
+		Version: buildinfo.Read().Version,
 	})
 	return &DeliveryAdmin{
 		Service: &admin.Service{
 			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
 			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks),
 			CheckFiles:   webhook.CheckFiles(cfg.Deliveries.Certificates),
+			Proxies:      routes.Proxies.Names(),
 			Providers:    samples.Names, Reserved: reserved.Conflicts,
 		},
 		Trials:   &admin.Trials{Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		temporal: queues,
 	}
+}
+
+// Routes returns the ways out of a process.
+func Routes(cfg config.Config) webhook.Routes {
+	list, standard := cfg.Proxies()
+	return webhook.Routes{Proxies: list, Default: standard}
 }
 
 // Reserved returns the names that belong to Holdfast in its own namespace.

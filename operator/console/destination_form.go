@@ -57,6 +57,10 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 	g.Fields = []*field{
 		{Name: "http.url", Label: "URL", Value: h.URL, Hint: "Where requests are sent: https://crm.example.com/hooks"},
 		{Name: "http.headers", Label: "Headers", Kind: fieldArea, Value: headers.String(), Hint: hint},
+		{
+			Name: "http.proxy", Label: "Proxy", Value: h.Proxy,
+			Hint: "A name in HOLDFAST_PROXIES. Empty: HOLDFAST_PROXY decides. An admin can enter " + delivery.ProxyDirect + ": no proxy.",
+		},
 	}
 	switch secret := (&field{Name: "secret", Label: "Secret", Kind: fieldSecret}); {
 	case isNew:
@@ -129,12 +133,13 @@ func (f *form) destination(d delivery.Destination) delivery.Destination {
 	if name := f.field("name"); name != nil {
 		d.Name = name.Value
 	}
-	if url, headers := f.text("http.url"), f.headers(); d.HTTP != nil || url != "" || headers != nil {
+	url, headers, proxy := f.text("http.url"), f.headers(), f.text("http.proxy")
+	if d.HTTP != nil || url != "" || headers != nil || proxy != "" {
 		h := delivery.HTTP{}
 		if d.HTTP != nil {
 			h = *d.HTTP
 		}
-		h.URL, h.Headers = url, headers
+		h.URL, h.Headers, h.Proxy = url, headers, proxy
 		d.HTTP = &h
 	}
 	queue := delivery.Temporal{TaskQueue: f.text("temporal.task_queue"), Profile: f.text("temporal.profile")}

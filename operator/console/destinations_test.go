@@ -44,7 +44,7 @@ func TestADestinationIsCreated(t *testing.T) {
 	behind := newDestinations()
 	s := startShowing(t, behind.shown(), "", true)
 	status, _, page := s.send(t, access.RoleIntegrator, "/console/new-destination", url.Values{
-		"name": {"crm"}, "http.url": {"http://127.0.0.1:9/hooks"}, "http.headers": {"X-Key: a:b\r\n\r\nX-More:2"},
+		"name": {"crm"}, "http.url": {"http://127.0.0.1:9/hooks"}, "http.headers": {"X-Key: a:b\r\n\r\nX-More:2"}, "http.proxy": {"office"},
 		"rate.requests": {"5"}, "timeout": {"20s"}, "retry.schedule": {"1s 5m"}, "breaker.failures": {"7"},
 	})
 	require.Equal(t, 200, status, page)
@@ -52,7 +52,7 @@ func TestADestinationIsCreated(t *testing.T) {
 	require.Contains(t, page, "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS", "a private address is pointed out")
 	wanted := delivery.Destination{
 		ID: 3, Version: 1, Name: "crm", Timeout: event.Duration(20 * time.Second),
-		HTTP:    &delivery.HTTP{URL: "http://127.0.0.1:9/hooks", Headers: delivery.Headers{"X-Key": "a:b", "X-More": "2"}},
+		HTTP:    &delivery.HTTP{URL: "http://127.0.0.1:9/hooks", Headers: delivery.Headers{"X-Key": "a:b", "X-More": "2"}, Proxy: "office"},
 		Rate:    &delivery.Rate{Requests: 5, Per: event.Duration(time.Second)},
 		Retry:   delivery.Retry{Schedule: []event.Duration{event.Duration(time.Second), event.Duration(5 * time.Minute)}},
 		Breaker: delivery.Breaker{Failures: 7},
@@ -71,6 +71,7 @@ func TestADestinationIsCreated(t *testing.T) {
 	status, page = s.look(t, access.RoleIntegrator, "/console/destinations/crm")
 	require.Equal(t, 200, status)
 	require.NotContains(t, page, "whsec_")
+	require.Contains(t, page, "<dt>Proxy</dt><dd>office</dd>")
 }
 
 // Errors are shown next to their fields, and the form keeps its values. Nothing is saved.
@@ -90,6 +91,7 @@ func TestAFormShowsErrorsNextToTheField(t *testing.T) {
 		"a name that is taken": {create, "name", "there is a destination taken",
 			url.Values{"name": {"taken"}}},
 		"neither kind":      {create, "http.url", "or temporal is missing", url.Values{"name": {"new"}}},
+		"an unknown proxy":  {create, "http.proxy", "which has office", url.Values{"name": {"new"}, "http.proxy": {"other"}}},
 		"a URL of files":    {create, "http.url", "must be a URL", url.Values{"name": {"new"}, "http.url": {"file:///x"}}},
 		"a header of ours":  {create, "http.headers", "is set by Holdfast", url.Values{"name": {"new"}, "http.headers": {"Host: x"}}},
 		"a header of none":  {create, "http.headers", "one header a line", url.Values{"name": {"new"}, "http.headers": {"Host"}}},

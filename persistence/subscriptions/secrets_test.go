@@ -3,6 +3,7 @@ package subscriptions_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -176,4 +177,28 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	_, err = db.Subscriptions.ApplyDestination(ctx, crm, nil, integrator)
 	require.NoError(t, err, "to give the values again repairs it")
 	require.Equal(t, crm.HTTP.Headers, sent())
+}
+
+// Only an admin lets a destination bypass the proxies. Others can keep that, and choose a proxy again.
+func TestOnlyAdminsBypassProxies(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t)
+	d := persistencetest.Endpoint("crm")
+	apply := func(name string, by oversight.Actor) error {
+		h := *d.HTTP
+		h.Proxy = name
+		d.HTTP = &h
+		_, err := db.Subscriptions.ApplyDestination(t.Context(), d, nil, by)
+		return err
+	}
+	require.Equal(t, event.CodeNeedsAdmin, event.CodeOf(apply(delivery.ProxyDirect, integrator)))
+	require.NoError(t, apply("office", integrator))
+	require.Equal(t, event.CodeNeedsAdmin, event.CodeOf(apply(delivery.ProxyDirect, integrator)))
+	require.NoError(t, apply(delivery.ProxyDirect, persistencetest.Admin))
+	d.Timeout = event.Duration(20 * time.Second)
+	require.NoError(t, apply(delivery.ProxyDirect, integrator))
+	require.NoError(t, apply("office", integrator))
+	stored, err := db.Subscriptions.Destination(t.Context(), "crm")
+	require.NoError(t, err)
+	require.Equal(t, "office", stored.HTTP.Proxy)
 }

@@ -77,7 +77,7 @@ func (f *fakeStripe) start(ctx context.Context, cfg config.Config) (http.RoundTr
 	if err := f.store.Recoveries.SwitchOnSince(ctx, since, map[string]operation.DedupeWindows{stripe: windows}); err != nil {
 		return nil, err
 	}
-	return f.serve(webhook.NewTransport(cfg.Deliveries.AllowedNetworks))
+	return f.serve(webhook.NewTransport(cfg.Deliveries.AllowedNetworks, nil))
 }
 
 func (f *fakeStripe) open(ctx context.Context, cfg config.Config) error {

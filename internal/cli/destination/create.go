@@ -29,6 +29,7 @@ func createCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&o.to, "to", "", "an existing destination")
 	flags.StringVar(&o.url, "url", "", "the URL to send to (an HTTP endpoint)")
+	flags.StringVar(&o.proxy, "proxy", "", "to an endpoint: a proxy in HOLDFAST_PROXIES, or direct (default: HOLDFAST_PROXY)")
 	flags.StringVar(&o.queue, "task-queue", "", "a Temporal task queue")
 	flags.StringVar(&o.profile, "profile", "", "a profile of TEMPORAL_CONFIG_FILE (default: Holdfast's own Temporal)")
 	flags.StringSliceVar(&o.events.Providers, "providers", nil, "only events of these providers")
@@ -46,7 +47,7 @@ func createCommand() *cobra.Command {
 }
 
 type createOptions struct {
-	to, url, queue, profile                string
+	to, url, proxy, queue, profile         string
 	body, start, signal, workflowID, input string
 	events                                 delivery.Events
 	rate                                   float64
@@ -101,11 +102,14 @@ func (o *createOptions) declare(name string) (s delivery.Subscription, to *deliv
 	if given != 1 {
 		return s, nil, errors.New("use exactly one of --to, --url and --task-queue")
 	}
+	if o.proxy != "" && o.url == "" {
+		return s, nil, errors.New("--proxy is for a new destination with --url")
+	}
 	s = delivery.Subscription{Name: name, To: o.to, Events: o.events, Active: true, Body: o.body}
 	o.declareForm(&s)
 	switch {
 	case o.url != "":
-		to = &delivery.Destination{Name: name, HTTP: &delivery.HTTP{URL: o.url}}
+		to = &delivery.Destination{Name: name, HTTP: &delivery.HTTP{URL: o.url, Proxy: o.proxy}}
 	case o.queue != "":
 		to = &delivery.Destination{Name: name, Temporal: &delivery.Temporal{Profile: o.profile, TaskQueue: o.queue}}
 	case o.rate > 0 || o.secretStdin:
