@@ -106,15 +106,10 @@ func (h HTTP) check(p *definition.Problems) {
 	if h.Signature != nil && (json.Unmarshal(h.Signature, &signature) != nil || len(signature) == 0) {
 		p.Add("http.signature", "must be an object that declares how requests are signed")
 	}
-	if (h.Certificate == "") != (h.Key == "") {
-		p.Add("http.certificate", "and http.key must be set together")
-	}
+	h.checkClient(p)
 	checkCA(p, h.CA)
 	if h.Proxy != "" && !validName.MatchString(h.Proxy) {
 		p.Add("http.proxy", "must be the name of a proxy in HOLDFAST_PROXIES, or %s", ProxyDirect)
-	}
-	if IsPEM(h.Certificate) || IsPEM(h.Key) {
-		p.Add("http.certificate", "and http.key must be paths: keys aren't stored in the database")
 	}
 }
 

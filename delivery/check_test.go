@@ -45,6 +45,8 @@ func TestInvalidDestinations(t *testing.T) {
 		"http.headers.x must be one line":         func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"x": "a\r\nhost: b"} },
 		"http.signature must be":                  func(d *delivery.Destination) { d.HTTP.Signature = []byte(`[1]`) },
 		"http.certificate and http.key":           func(d *delivery.Destination) { d.HTTP.Key = "key.pem" },
+		"must both be PEM text, or both paths":    func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = "a.pem", "-----BEGIN secret" },
+		"must be PEM text, or paths":              func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = "a.pem", "a\nb" },
 		"rate.requests must be":                   func(d *delivery.Destination) { d.Rate = &delivery.Rate{Per: event.Duration(time.Second)} },
 		"rate.per must be":                        func(d *delivery.Destination) { d.Rate = &delivery.Rate{Requests: 1} },
 		"in_flight must be":                       func(d *delivery.Destination) { d.InFlight = -1 },
@@ -127,4 +129,16 @@ func TestInvalidSubscriptions(t *testing.T) {
 	}
 	require.ErrorContains(t, fits.CheckFor(endpoint()), "start needs a Temporal destination: crm is an HTTP endpoint")
 	require.NoError(t, fits.Check())
+}
+
+// A client certificate that has little time left says so.
+func TestTheStateOfACertificate(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2026, 12, 4, 12, 0, 0, 0, time.UTC)
+	for left, says := range map[time.Duration]string{
+		5*24*time.Hour + time.Hour: "expires in 5 days, on 2026-12-04", 30 * time.Hour: "expires in 1 day, on 2026-12-04",
+		time.Hour: "expires within a day, on 2026-12-04", -time.Hour: "expired on 2026-12-04", 0: "expired on 2026-12-04",
+	} {
+		require.Equal(t, says, delivery.CertificateState(end, end.Add(-left)))
+	}
 }

@@ -38,7 +38,8 @@ type Destination struct {
 	Version int64 `json:"version,omitempty"`
 }
 
-// Settings returns the JSON of the fields without columns of their own. It lists only the names of headers.
+// Settings returns the JSON of the fields without columns of their own. It lists only the names of headers, and masks a stored
+// key.
 func (d Destination) Settings() (json.RawMessage, error) {
 	type withNames struct {
 		*HTTP
@@ -49,11 +50,22 @@ func (d Destination) Settings() (json.RawMessage, error) {
 	if d.HTTP == nil {
 		return json.Marshal(d)
 	}
+	masked := d.HTTP.withMaskedKey()
 	return json.Marshal(struct {
 		Destination
 
 		HTTP withNames `json:"http"`
-	}{d, withNames{d.HTTP, d.HTTP.Headers.Names()}})
+	}{d, withNames{&masked, masked.Headers.Names()}})
+}
+
+// StoresKey reports whether the database has the key of the client certificate, rather than a file.
+func (h HTTP) StoresKey() bool { return IsPEM(h.Key) || h.Key == MaskedHeader }
+
+func (h HTTP) withMaskedKey() HTTP {
+	if h.StoresKey() {
+		h.Key = MaskedHeader
+	}
+	return h
 }
 
 // IsStandard reports whether requests are signed as in Standard Webhooks, the default.
@@ -74,7 +86,8 @@ type HTTP struct {
 	Signature json.RawMessage `json:"signature,omitempty" jsonschema:"type=object"`
 	// CA is the authority for the endpoint's certificate: PEM text, or a file below HOLDFAST_DELIVERIES_CERTIFICATES, at most 1 MiB.
 	CA string `json:"ca,omitempty"`
-	// Certificate and Key are PEM files of the client certificate, below HOLDFAST_DELIVERIES_CERTIFICATES and at most 1 MiB.
+	// Certificate and Key are those of the client, both as PEM text or both as files like CA. The text of Key is stored encrypted
+	// and shown as [redacted], which keeps the stored one while Certificate stays the same.
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`
 	// Proxy is the name of a proxy in HOLDFAST_PROXIES, or "direct" for none, which only admins may set. If empty, HOLDFAST_PROXY

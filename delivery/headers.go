@@ -70,8 +70,8 @@ func (h *Headers) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*map[string]string)(h))
 }
 
-// Redacted removes everything that may be a secret: header values, the URL after its host, and a secret pasted in place of a
-// variable name.
+// Redacted removes everything that may be a secret: header values, a stored key, the URL after its host, and a secret pasted in
+// place of a variable name.
 func (d Destination) Redacted() Destination {
 	if d = d.Shown(); d.HTTP != nil {
 		d.HTTP.URL = hostOf(d.HTTP.URL)
@@ -84,7 +84,7 @@ func (d Destination) Shown() Destination {
 	if d.HTTP == nil {
 		return d
 	}
-	shown := *d.HTTP
+	shown := d.HTTP.withMaskedKey()
 	shown.Headers = shown.Headers.Masked()
 	if shown.Secrets != "" && !IsVariable(shown.Secrets) {
 		shown.Secrets = MaskedHeader
@@ -104,8 +104,22 @@ func hostOf(address string) string {
 // MaxPEM bounds certificates and keys, in bytes, as text or as a file.
 const MaxPEM = 1 << 20
 
-// IsPEM reports whether a certificate authority is PEM text rather than a path.
-func IsPEM(ca string) bool { return strings.HasPrefix(strings.TrimSpace(ca), "-----BEGIN ") }
+// IsPEM reports whether a certificate or a key is PEM text rather than a path.
+func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
+
+// checkClient checks that certificate and key are of one kind. What they contain is checked when they are used.
+func (h HTTP) checkClient(p *definition.Problems) {
+	switch {
+	case (h.Certificate == "") != (h.Key == ""):
+		p.Add("http.certificate", "and http.key must be set together")
+	case IsPEM(h.Certificate) != h.StoresKey():
+		p.Add("http.certificate", "and http.key must both be PEM text, or both paths")
+	case len(h.Certificate) > MaxPEM, len(h.Key) > MaxPEM:
+		p.Add("http.certificate", "and http.key must have at most %d bytes", MaxPEM)
+	case !h.StoresKey() && strings.ContainsAny(h.Certificate+h.Key, "\r\n\x00"):
+		p.Add("http.certificate", "and http.key must be PEM text, or paths")
+	}
+}
 
 // checkCA checks PEM text and never repeats it in an error: it may be a pasted key. Files are checked when they are read.
 func checkCA(p *definition.Problems, ca string) {

@@ -77,6 +77,7 @@ func isBlocked(failure string) bool {
 	code, _, _ := strings.Cut(failure, ":")
 	return slices.Contains([]string{
 		"tls_files", "no_secret", "unusable_secret", "signature", "address", "profile", "proxy_refused", "proxy_unknown",
+		"client_certificate",
 	}, code)
 }
 

@@ -97,6 +97,8 @@ func (s *stub) Apply(
 	return d, secret, s.changed("apply destination", by)
 }
 
+func (s *stub) ClientCertificateEnd(delivery.Destination) *time.Time { return &noon }
+
 func (s *stub) Warnings(to *delivery.Destination, sub *delivery.Subscription) []string {
 	providers := func() []string { return []string{"stripe"} }
 	reserved := handoff.Reserved{TaskQueues: []string{"events"}, WorkflowTypes: []string{"ProcessEvent"}, Providers: providers}

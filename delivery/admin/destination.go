@@ -44,6 +44,8 @@ type Service struct {
 	CheckAddress func(url string) error
 	// CheckFiles returns why an endpoint's certificates can't be used; delivery.CodeFilesUnread is only a warning.
 	CheckFiles func(delivery.HTTP) error
+	// CertificateEnd returns when an endpoint's client certificate expires; false if it has none, or this process can't read it.
+	CertificateEnd func(delivery.HTTP) (time.Time, bool)
 	// Proxies are the names of the proxies that destinations may use.
 	Proxies []string
 	// Providers returns the names of the definitions.
@@ -62,11 +64,26 @@ func (d *Service) Warnings(to *delivery.Destination, s *delivery.Subscription) (
 		if err := d.CheckFiles(*to.HTTP); err != nil {
 			warnings = append(warnings, err.Error())
 		}
+		if end := d.ClientCertificateEnd(*to); end != nil && time.Until(*end) < delivery.CertificateWarning {
+			warnings = append(warnings, "http.certificate: "+delivery.CertificateState(*end, time.Now()))
+		}
 	}
 	if s != nil {
 		warnings = append(warnings, s.Events.Warnings(d.Providers())...)
 	}
 	return append(warnings, d.reservedWarnings(to, s)...)
+}
+
+// ClientCertificateEnd returns when a destination's client certificate expires; nil if it has none that this process can read.
+func (d *Service) ClientCertificateEnd(to delivery.Destination) *time.Time {
+	if to.HTTP == nil || to.HTTP.Certificate == "" {
+		return nil
+	}
+	end, ok := d.CertificateEnd(*to.HTTP)
+	if !ok {
+		return nil
+	}
+	return &end
 }
 
 func (d *Service) reservedWarnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {

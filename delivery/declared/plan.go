@@ -134,7 +134,7 @@ func (p *Plan) Warn(wanted, stored State, warnings func(*delivery.Destination, *
 	}
 }
 
-// Hide masks header values, and secrets in place of a variable's name, because plans are printed where others read them.
+// Hide masks header values, keys, and secrets in place of a variable's name, because plans are printed where others read them.
 func (p *Plan) Hide() {
 	for _, c := range p.Changes {
 		for i, f := range c.Fields {
@@ -145,8 +145,10 @@ func (p *Plan) Hide() {
 
 func hidden(field string, value json.RawMessage) json.RawMessage {
 	var name string
-	isPasted := field == "http.secrets" && json.Unmarshal(value, &name) == nil && !delivery.IsVariable(name)
-	if value == nil || !isPasted && !strings.HasPrefix(field, "http.headers.") {
+	isText := json.Unmarshal(value, &name) == nil
+	isPasted := field == "http.secrets" && isText && !delivery.IsVariable(name)
+	isKey := field == "http.key" && isText && delivery.IsPEM(name)
+	if value == nil || !isPasted && !isKey && !strings.HasPrefix(field, "http.headers.") {
 		return value
 	}
 	return json.RawMessage(`"` + delivery.MaskedHeader + `"`)

@@ -68,7 +68,7 @@ func handshake(ctx context.Context, conn net.Conn, address string, config *tls.C
 	config.GetClientCertificate = func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		for i := range own {
 			if request.SupportsCertificate(&own[i]) == nil {
-				p.asked(certificateSent)
+				p.asked(sentCertificate(own[i]))
 				return &own[i], nil
 			}
 		}
@@ -89,6 +89,13 @@ func handshake(ctx context.Context, conn net.Conn, address string, config *tls.C
 		return secured, nil
 	}
 	return &connection{Conn: secured}, nil
+}
+
+func sentCertificate(own tls.Certificate) clientCertificate {
+	if own.Leaf != nil && time.Now().After(own.Leaf.NotAfter) {
+		return certificateExpired
+	}
+	return certificateSent
 }
 
 // closer shows when a connection was closed.

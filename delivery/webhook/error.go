@@ -21,8 +21,9 @@ const (
 	codeTLS        = "tls"
 	codeConnection = "connection"
 	codeStopped    = "stopped"
-	codeRefused    = "proxy_refused" // the proxy's rules refuse the endpoint
-	codeNoProxy    = "proxy_unknown" // this process has no such proxy
+	codeRefused    = "proxy_refused"      // the proxy's rules refuse the endpoint
+	codeExpired    = "client_certificate" // the endpoint has refused one that has expired
+	codeNoProxy    = "proxy_unknown"      // this process has no such proxy
 )
 
 // Error says why there is no response, without the address.

@@ -31,6 +31,7 @@ const (
 	certificateMissing clientCertificate = iota + 1 // the destination has none
 	certificateUnfit                                // the endpoint doesn't accept its authority or kind
 	certificateSent
+	certificateExpired // sent, although it has expired
 )
 
 // progress records how far a request has come. Dials and connections report to it from goroutines of their own.
@@ -153,6 +154,9 @@ func (p *progress) failure(err error) *Error {
 	case isRemoteAlert(e), e.Code == codeConnection && unproven:
 		e.Reason += p.aboutCertificate()
 	}
+	if e.Code == codeTLS && p.certificate == certificateExpired {
+		e.Code = codeExpired
+	}
 	return e
 }
 
@@ -183,6 +187,8 @@ func (p *progress) aboutCertificate() string {
 		return "; it asked for a client certificate, and the destination has none: set http.certificate and http.key"
 	case certificateUnfit:
 		return "; it asked for a client certificate of another authority or kind than http.certificate"
+	case certificateExpired:
+		return "; the client certificate in http.certificate has expired: replace it and its key"
 	case certificateSent:
 		return "; it got the certificate in http.certificate"
 	}

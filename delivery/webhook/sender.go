@@ -128,7 +128,7 @@ func (s *Sender) unanswered(ctx context.Context, p *progress, err error) (result
 	switch e.Code {
 	case codeStopped, delivery.CodeProxy:
 		result.Kind = delivery.Ours
-	case codeRefused:
+	case codeRefused, codeExpired:
 		result.Kind = delivery.Blocked
 	}
 	return result, p.wasStale(ctx, err)

@@ -16,8 +16,8 @@ import (
 	"holdfast/event"
 )
 
-// trust names the certificate authority of a destination, as PEM text or a file, and the files of the client certificate and key;
-// all may be empty.
+// trust names the certificate authority of a destination and the client certificate with its key, each as PEM text or a file; all
+// may be empty.
 type trust struct{ ca, certificate, key string }
 
 // stamp identifies a version of a file.
@@ -46,10 +46,7 @@ func (t trust) stamps(in folder) (all [3]stamp, err error) {
 func (t trust) config(in folder) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.ca != "" {
-		text, err := []byte(t.ca), error(nil)
-		if !delivery.IsPEM(t.ca) {
-			text, err = in.read(t.ca)
-		}
+		text, err := in.text(t.ca)
 		if err != nil {
 			return nil, errFiles
 		}
@@ -61,11 +58,17 @@ func (t trust) config(in folder) (*tls.Config, error) {
 	if t.certificate == "" && t.key == "" {
 		return config, nil
 	}
-	certificate, err := in.read(t.certificate)
+	certificate, err := in.text(t.certificate)
 	if err != nil {
 		return nil, errFiles
 	}
-	key, err := in.read(t.key)
+	if t.key == delivery.MaskedHeader { // stored, and checked when it was
+		if len(readCertificates(certificate)) == 0 {
+			return nil, errCertificate
+		}
+		return config, nil
+	}
+	key, err := in.text(t.key)
 	if err != nil {
 		return nil, errFiles
 	}
@@ -130,6 +133,25 @@ func CheckFiles(certificates string) func(delivery.HTTP) error {
 	}
 }
 
+// CertificateEnd returns a function that returns when an endpoint's client certificate expires; false if it has none, or this
+// process can't read it.
+func CertificateEnd(certificates string) func(delivery.HTTP) (time.Time, bool) {
+	return func(h delivery.HTTP) (end time.Time, ok bool) {
+		if h.Certificate == "" {
+			return end, false
+		}
+		text, err := folder(certificates).text(h.Certificate)
+		if err != nil {
+			return end, false
+		}
+		all := readCertificates(text)
+		if len(all) == 0 {
+			return end, false
+		}
+		return all[0].NotAfter, true
+	}
+}
+
 // folder is the only place for certificate files; "" allows none. Paths and links can't escape it.
 type folder string
 
@@ -171,6 +193,14 @@ func (f folder) stamp(name string) (stamp, error) {
 		return stamp{}, err
 	}
 	return stamp{info.ModTime(), info.Size()}, nil
+}
+
+// text returns PEM text as it is, and else reads the file of that name.
+func (f folder) text(pemOrName string) ([]byte, error) {
+	if delivery.IsPEM(pemOrName) {
+		return []byte(pemOrName), nil
+	}
+	return f.read(pemOrName)
 }
 
 func (f folder) read(name string) ([]byte, error) {

@@ -468,7 +468,7 @@ var Table = []Rule{
 		Libraries: list(anything)},
 	{Package: "internal/archtest", Why: "the check of the code doesn't depend on the checked code"},
 	{Package: "internal/stores", Why: "processes and tools open their stores and clients in the same way",
-		Ours: list("internal/archive delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
+		Ours: list("internal/archive delivery delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
 			"internal/buildinfo internal/config internal/notify internal/telemetry migrations persistence workflows/runs " +
 			"workflows"),
 		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! " +

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
+	"holdfast/internal/stores"
 	"holdfast/internal/word"
 )
 
@@ -43,6 +45,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	d.examineSubscriptions(ctx)
 	d.examineFilters(ctx)
 	d.examineVariables(ctx)
+	d.examineClientCertificates(ctx)
 }
 
 // maxReason bounds the reason of one failing destination, in characters.
@@ -133,6 +136,53 @@ func (d *doctor) examineDispatch(ctx context.Context, stats delivery.Stats) {
 	}
 	d.add("deliveries", above(overdue, undueWarn, undueFail), detail,
 		"no worker seems to deliver: start one (`holdfast worker`) with HOLDFAST_DELIVERIES_SLOTS=128, the default, instead of 0")
+}
+
+// examineClientCertificates reports client certificates of destinations that have expired or soon will, as far as this machine
+// can read them.
+func (d *doctor) examineClientCertificates(ctx context.Context) {
+	all, err := d.store.Subscriptions.Destinations(ctx)
+	if err != nil {
+		d.failed("client certificates", err, "run `holdfast migrate`")
+		return
+	}
+	d.reportClientCertificates(all, time.Now())
+}
+
+func (d *doctor) reportClientCertificates(all []delivery.Destination, now time.Time) {
+	endOf := stores.CertificateEnd(d.cfg)
+	var texts []string
+	found, worst := 0, resultOK
+	for _, to := range all {
+		if to.HTTP == nil {
+			continue
+		}
+		end, ok := endOf(*to.HTTP)
+		if !ok {
+			continue
+		}
+		found++
+		if left := end.Sub(now); left < delivery.CertificateWarning {
+			worst = worse(worst, either(left > 0, resultFail))
+			texts = append(texts, "that of "+to.Name+" "+delivery.CertificateState(end, now))
+		}
+	}
+	if found == 0 {
+		return
+	}
+	if len(texts) == 0 {
+		texts = []string{fmt.Sprintf("%d, none expires within %d days", found, int(delivery.CertificateWarning.Hours()/24))}
+	}
+	d.add("client certificates", worst, strings.Join(texts, "; "),
+		"get a new one, and apply the destination with it and its key, or replace the files on every worker")
+}
+
+// worse returns a failure if either is one, and else a warning: what is found isn't fine.
+func worse(a, b oversight.CheckResult) oversight.CheckResult {
+	if a == resultFail || b == resultFail {
+		return resultFail
+	}
+	return resultWarn
 }
 
 // examineProxies connects to each proxy, without a target: a wrong password of an HTTP proxy shows only in deliveries.

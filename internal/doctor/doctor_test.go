@@ -1,11 +1,18 @@
 package doctor
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
 	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/internal/devstack/proxytest"
@@ -148,4 +155,42 @@ func TestProxiesAreReachable(t *testing.T) {
 			Advice: "deliveries through it wait, and continue automatically once it works: start it, or correct its URL in HOLDFAST_PROXIES",
 		},
 	}, d.findings)
+}
+
+// A client certificate that expires within three weeks is a warning, and an expired one a failure. Files that this machine hasn't got
+// aren't counted.
+func TestClientCertificatesExpire(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	of := func(name string, left time.Duration) delivery.Destination {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		require.NoError(t, err)
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(left)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+		require.NoError(t, err)
+		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		return delivery.Destination{Name: name, HTTP: &delivery.HTTP{Certificate: string(text), Key: delivery.MaskedHeader}}
+	}
+	file := delivery.Destination{Name: "file", HTTP: &delivery.HTTP{Certificate: "a.pem", Key: "a.key"}}
+	fine, soon, gone := of("fine", 1000*time.Hour), of("soon", 100*time.Hour), of("gone", -time.Minute)
+	for name, c := range map[string]struct {
+		all  []delivery.Destination
+		want oversight.CheckResult
+		says string
+	}{
+		"none":    {[]delivery.Destination{file, {Name: "queue"}}, "", ""},
+		"fine":    {[]delivery.Destination{fine, file}, resultOK, "1, none expires within 21 days"},
+		"soon":    {[]delivery.Destination{fine, soon}, resultWarn, "that of soon expires in 4 days"},
+		"expired": {[]delivery.Destination{gone, soon}, resultFail, "that of gone expired on"},
+	} {
+		d := &doctor{}
+		d.reportClientCertificates(c.all, now)
+		if c.want == "" {
+			require.Empty(t, d.findings, name)
+			continue
+		}
+		require.Len(t, d.findings, 1, name)
+		require.Equal(t, c.want, d.findings[0].Result, name)
+		require.Contains(t, d.findings[0].Detail, c.says, name)
+	}
 }

@@ -2,9 +2,11 @@ package stores
 
 import (
 	"log/slog"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
+	"holdfast/delivery"
 	"holdfast/delivery/admin"
 	"holdfast/delivery/handoff"
 	"holdfast/delivery/webhook"
@@ -39,14 +41,20 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 	return &DeliveryAdmin{
 		Service: &admin.Service{
 			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
-			CheckAddress: webhook.CheckAddress(cfg.Deliveries.AllowedNetworks),
-			CheckFiles:   webhook.CheckFiles(cfg.Deliveries.Certificates),
-			Proxies:      routes.Proxies.Names(),
-			Providers:    samples.Names, Reserved: reserved.Conflicts,
+			CheckAddress:   webhook.CheckAddress(cfg.Deliveries.AllowedNetworks),
+			CheckFiles:     webhook.CheckFiles(cfg.Deliveries.Certificates),
+			CertificateEnd: CertificateEnd(cfg),
+			Proxies:        routes.Proxies.Names(),
+			Providers:      samples.Names, Reserved: reserved.Conflicts,
 		},
 		Trials:   &admin.Trials{Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
 		temporal: queues,
 	}
+}
+
+// CertificateEnd is webhook.CertificateEnd for the configured folder.
+func CertificateEnd(cfg config.Config) func(delivery.HTTP) (time.Time, bool) {
+	return webhook.CertificateEnd(cfg.Deliveries.Certificates)
 }
 
 // Routes returns the ways out of a process.

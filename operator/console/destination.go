@@ -56,6 +56,14 @@ func (p destinationPage) Limits() []frame.Fact {
 	}
 }
 
+// ClientCertificate says when the client certificate expires; "" if there is none that this process can read.
+func (p destinationPage) ClientCertificate() string {
+	if p.CertificateUntil == nil {
+		return ""
+	}
+	return delivery.CertificateState(*p.CertificateUntil, time.Now())
+}
+
 // NextStep names the buttons of the page to users who have them.
 func (p destinationPage) NextStep(mayResume, mayDelete bool) string {
 	how := delivery.Remedies{

@@ -58,6 +58,14 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 		{Name: "http.url", Label: "URL", Value: h.URL, Hint: "Where requests are sent: https://crm.example.com/hooks"},
 		{Name: "http.headers", Label: "Headers", Kind: fieldArea, Value: headers.String(), Hint: hint},
 		{
+			Name: "http.certificate", Label: "Client certificate", Kind: fieldArea, Value: h.Certificate,
+			Hint: "PEM, or a file below HOLDFAST_DELIVERIES_CERTIFICATES. Empty: none.",
+		},
+		{
+			Name: "http.key", Label: "Its key", Kind: fieldArea, Value: h.Key,
+			Hint: "PEM, stored as a secret, or a file. " + delivery.MaskedHeader + " keeps the stored one.",
+		},
+		{
 			Name: "http.proxy", Label: "Proxy", Value: h.Proxy,
 			Hint: "A name in HOLDFAST_PROXIES. Empty: HOLDFAST_PROXY decides. An admin can enter " + delivery.ProxyDirect + ": no proxy.",
 		},
@@ -140,6 +148,7 @@ func (f *form) destination(d delivery.Destination) delivery.Destination {
 			h = *d.HTTP
 		}
 		h.URL, h.Headers, h.Proxy = url, headers, proxy
+		h.Certificate, h.Key = f.text("http.certificate"), f.text("http.key")
 		d.HTTP = &h
 	}
 	queue := delivery.Temporal{TaskQueue: f.text("temporal.task_queue"), Profile: f.text("temporal.profile")}

@@ -51,7 +51,8 @@ func (s *destinations) shown() console.Options {
 		Store: s, NewSecret: func() string { return "whsec_bWFkZSBieSB0aGUgZGVzaw==" }, CheckAddress: webhook.CheckAddress(nil),
 		CheckSignature: func(json.RawMessage) error { return nil }, CheckFiles: webhook.CheckFiles(""),
 		Providers: func() []string { return []string{"stripe"} }, Proxies: []string{"office"},
-		Reserved: handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
+		CertificateEnd: func(delivery.HTTP) (time.Time, bool) { return time.Now().Add(1000 * time.Hour), true },
+		Reserved:       handoff.Reserved{TaskQueues: []string{"events"}}.Conflicts,
 	}
 	return console.Options{API: &api.API{Outbound: &deliveryapi.API{
 		Destinations: s, Changes: changes, Subscriptions: s, Deliveries: s, Resends: s, Trials: s,

@@ -128,14 +128,17 @@ func TestADestinationIsEdited(t *testing.T) {
 		ID: 3, Version: 7, Name: "crm", Retry: delivery.Retry{Jitter: &jitter, Attempts: 3},
 		HTTP: &delivery.HTTP{
 			URL: "https://crm.example.com/old", Headers: delivery.Headers{"X-Key": delivery.MaskedHeader}, CA: "ca.pem",
+			Certificate: "-----BEGIN CERTIFICATE-----", Key: "-----BEGIN PRIVATE KEY-----hunter",
 		},
 	}
 	s := startShowing(t, behind.shown(), "", true)
 	_, page := s.look(t, access.RoleIntegrator, "/console/destinations/crm/edit")
 	require.Contains(t, page, "X-Key: [redacted]")
+	require.NotContains(t, page, "hunter")
 	require.NotContains(t, page, `name="name"`)
 	form := url.Values{
 		"version": {"6"}, "http.url": {"https://crm.example.com/new"}, "http.headers": {"X-Key: [redacted]"}, "retry.attempts": {"4"},
+		"http.certificate": {"client.pem"}, "http.key": {"client.key"},
 	}
 	status, _, page := s.send(t, access.RoleIntegrator, "/console/destinations/crm/edit", form)
 	require.Equal(t, 422, status, page)
@@ -150,6 +153,7 @@ func TestADestinationIsEdited(t *testing.T) {
 	saved := behind.all["crm"]
 	require.Equal(t, []any{"https://crm.example.com/new", "[redacted]", "ca.pem", &jitter, 4},
 		[]any{saved.HTTP.URL, saved.HTTP.Headers["X-Key"], saved.HTTP.CA, saved.Retry.Jitter, saved.Retry.Attempts})
+	require.Equal(t, []string{"client.pem", "client.key"}, []string{saved.HTTP.Certificate, saved.HTTP.Key})
 	require.Equal(t, "kept", behind.secrets["crm"][0].Value)
 }
 

@@ -38,7 +38,7 @@ func TestNoInputBreaksAForm(t *testing.T) {
 	proof := proofIn(t, home)
 	for path, fields := range map[string][]string{
 		"/console/new-destination": {
-			"name", "http.url", "http.headers", "http.proxy", "secret", "temporal.task_queue", "temporal.profile", "rate.requests", "rate.per", "in_flight",
+			"name", "http.url", "http.headers", "http.proxy", "http.certificate", "http.key", "secret", "temporal.task_queue", "temporal.profile", "rate.requests", "rate.per", "in_flight",
 			"timeout", "retry.schedule", "retry.attempts", "breaker.open", "keep",
 		},
 		"/console/destinations/crm/edit":        {"http.url", "http.headers", "retry.schedule", "version"},

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	destinationColumns = `SELECT id, name, settings, version, secrets, headers, deleted_at IS NOT NULL FROM destinations`
+	destinationColumns = `SELECT id, name, settings, version, secrets, headers, client_key, deleted_at IS NOT NULL FROM destinations`
 
 	selectDestinations = destinationColumns + ` WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2`
 
@@ -31,11 +31,12 @@ const (
 	sameDestination = `SELECT settings = $2::jsonb FROM destinations WHERE deleted_at IS NULL AND name = $1`
 
 	insertDestination = `
-INSERT INTO destinations (name, settings, secrets, version, headers) VALUES ($1, $2::jsonb, $3, $4, $5) RETURNING id`
+INSERT INTO destinations (name, settings, secrets, version, headers, client_key)
+VALUES ($1, $2::jsonb, $3, $4, $5, $6) RETURNING id`
 
 	updateDestination = `
 UPDATE destinations
-   SET settings = $2::jsonb, secrets = $3, version = $4, headers = $5, changed_at = clock_timestamp(),
+   SET settings = $2::jsonb, secrets = $3, version = $4, headers = $5, client_key = $6, changed_at = clock_timestamp(),
        secrets_at = CASE WHEN secrets IS DISTINCT FROM $3 THEN clock_timestamp() ELSE secrets_at END
  WHERE id = $1`
 
@@ -48,10 +49,12 @@ INSERT INTO destination_states AS s (destination_id) VALUES ($1)
 	// later ones use the queue.
 	awaitDirect = `SELECT FROM destination_states WHERE destination_id = $1 FOR UPDATE`
 
-	// deleteDestination removes its secrets and header values, and keeps its name for the ended deliveries.
+	// deleteDestination removes its secrets, header values and key, and keeps its name for the ended deliveries.
 	deleteDestination = `
 UPDATE destinations
-   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, version = $2 WHERE id = $1`
+   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, client_key = NULL,
+       version = $2
+ WHERE id = $1`
 
 	// subscriptionsOf bounds how many names an error lists.
 	subscriptionsOf = `
@@ -86,25 +89,32 @@ func (s *Store) ApplyDestination(
 	if err != nil {
 		return d, err
 	}
+	key, sameKey, err := s.keyFor(d, stored.before)
+	if err != nil {
+		return d, err
+	}
 	variable, err := s.newVariable(d, stored, actor)
 	if err != nil {
 		return d, err
 	}
-	if stored.same && sameHeaders && secrets == nil && variable == "" {
+	if stored.same && sameHeaders && sameKey && secrets == nil && variable == "" {
 		return stored.before.Destination, stored.before.err
 	}
 	if err := delivery.CheckVersion(d.Version, stored.version()); err != nil {
 		return d, err
 	}
 	d.Version = c.version
-	sealed, err := s.sealFor(d, stored.before, secrets)
-	if err != nil {
+	sealed := sealedSecrets{headers: headers, key: key}
+	if sealed.secrets, err = s.sealFor(d, stored.before, secrets); err != nil {
 		return d, err
 	}
-	if d.ID, err = c.store(ctx, d, stored.before, string(settings), sealed, headers); err != nil {
+	if d.ID, err = c.store(ctx, d, stored.before, string(settings), sealed); err != nil {
 		return d, err
 	}
 	detail := map[string]any{"version": c.version, "new": stored.before == nil, "kind": kindOf(d), "secrets": secrets != nil}
+	if !sameKey {
+		detail["client_key"] = len(key) > 0
+	}
 	b := &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
 	queueVariable(b, variable, actor, detail)
@@ -156,21 +166,23 @@ func (c *current) permit(d delivery.Destination, givesSecret bool, actor oversig
 	return delivery.CheckChange(was, d, givesSecret)
 }
 
+// sealedSecrets are what is stored encrypted: signing secrets, header values, and the key of the client certificate.
+type sealedSecrets struct{ secrets, headers, key []byte }
+
 func (c *change) store(
-	ctx context.Context, d delivery.Destination, before *destination, settings string, secrets, headers []byte,
+	ctx context.Context, d delivery.Destination, before *destination, settings string, sealed sealedSecrets,
 ) (id int64, err error) {
 	b := &pgx.Batch{}
 	if before == nil {
-		b.Queue(insertDestination, d.Name, settings, secrets, c.version, headers).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&id)
-		})
+		b.Queue(insertDestination, d.Name, settings, sealed.secrets, c.version, sealed.headers, sealed.key).QueryRow(
+			func(row pgx.Row) error { return row.Scan(&id) })
 		return id, c.Send(ctx, b)
 	}
 	d.ID = before.ID
 	if err := c.checkSubscriptionsOf(ctx, d); err != nil {
 		return d.ID, err
 	}
-	b.Queue(updateDestination, d.ID, settings, secrets, c.version, headers)
+	b.Queue(updateDestination, d.ID, settings, sealed.secrets, c.version, sealed.headers, sealed.key)
 	return d.ID, c.Send(ctx, b)
 }
 
@@ -269,7 +281,7 @@ func scanDestination(row pgx.Row, d *destination, gone *bool) error {
 	var id, version int64
 	var name string
 	var settings []byte
-	if err := row.Scan(&id, &name, &settings, &version, &d.secrets, &d.headers, gone); err != nil {
+	if err := row.Scan(&id, &name, &settings, &version, &d.secrets, &d.headers, &d.clientKey, gone); err != nil {
 		return err
 	}
 	if json.Unmarshal(settings, &d.Destination) != nil {

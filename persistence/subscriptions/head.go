@@ -27,7 +27,7 @@ const (
 
 	// changedDestinations and changedSubscriptions select what has changed since a version; since 0, only what is not deleted.
 	changedDestinations = `
-SELECT id, name, settings, version, secrets, headers, deleted_at IS NOT NULL FROM destinations
+SELECT id, name, settings, version, secrets, headers, client_key, deleted_at IS NOT NULL FROM destinations
  WHERE version > $1 AND ($1 > 0 OR deleted_at IS NULL)`
 
 	changedSubscriptions = `
@@ -51,11 +51,11 @@ type cache struct {
 	variables map[string]bool
 }
 
-// destination is a destination with its secrets and header values as stored.
+// destination is a destination with its secrets, header values and key of the client certificate as stored.
 type destination struct {
 	delivery.Destination
 
-	secrets, headers []byte
+	secrets, headers, clientKey []byte
 	// err is why its settings can't be read.
 	err error
 }

@@ -44,10 +44,10 @@ func (s *Store) headersFor(d delivery.Destination, before *destination) (sealed 
 	return sealed, false, err
 }
 
-// MaskHeaders returns a destination with a mask in place of each header value that equals the stored one, so that it can be
-// compared with the stored destination.
+// MaskHeaders returns a destination with a mask in place of each header value, and of the key, that equals the stored one, so
+// that it can be compared with the stored destination.
 func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delivery.Destination, error) {
-	if d.HTTP == nil || len(d.HTTP.Headers) == 0 {
+	if d.HTTP == nil || len(d.HTTP.Headers) == 0 && !d.HTTP.StoresKey() {
 		return d, nil
 	}
 	before, err := s.destination(ctx, d.Name)
@@ -55,7 +55,8 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 		return d, nil
 	}
 	stored, unread := s.openHeaders(before.headers)
-	if err != nil || unread != nil {
+	key, unreadKey := s.openKey(before.clientKey)
+	if err != nil || unread != nil || unreadKey != nil {
 		return d, nil //nolint:nilerr // to apply it repairs it
 	}
 	masked := *d.HTTP
@@ -64,6 +65,9 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 		if given, ok := masked.Headers[name]; ok && (given == value || given == "") {
 			masked.Headers[name] = delivery.MaskedHeader
 		}
+	}
+	if masked.Key != "" && masked.Key == key {
+		masked.Key = delivery.MaskedHeader
 	}
 	d.HTTP = &masked
 	return d, nil

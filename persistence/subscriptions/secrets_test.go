@@ -202,3 +202,63 @@ func TestOnlyAdminsBypassProxies(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "office", stored.HTTP.Proxy)
 }
+
+// The key of a client certificate is encrypted, read for attempts only, and kept while it is masked and the certificate stays. A new
+// certificate needs its key. A file's name is a setting like any other.
+func TestAClientKeyIsASecret(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t, withVariables)
+	ctx := t.Context()
+	apply := func(certificate, key string) (delivery.Destination, error) {
+		d := persistencetest.Endpoint("crm")
+		d.HTTP.Certificate, d.HTTP.Key = certificate, key
+		return db.Subscriptions.ApplyDestination(ctx, d, nil, integrator)
+	}
+	const begin = "-----BEGIN "
+	made, err := apply(begin+"one", begin+"hunter1")
+	require.NoError(t, err)
+	require.Equal(t, delivery.MaskedHeader, made.HTTP.Key)
+	s := db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
+	sent := func() [2]string {
+		target, err := db.Subscriptions.Target(ctx, s.ID)
+		require.NoError(t, err)
+		return [2]string{target.Destination.HTTP.Certificate, target.Destination.HTTP.Key}
+	}
+	require.Equal(t, [2]string{begin + "one", begin + "hunter1"}, sent())
+	got, err := db.Subscriptions.Destination(ctx, "crm")
+	require.NoError(t, err)
+	require.Equal(t, delivery.MaskedHeader, got.HTTP.Key)
+	stored := func(column string) string {
+		return persistencetest.Value[string](db, `SELECT d::text || encode(coalesce(`+column+`, ''), 'escape') FROM destinations AS d`)
+	}
+	require.NotContains(t, stored("client_key"), "hunter")
+
+	for _, key := range []string{begin + "hunter1", delivery.MaskedHeader} {
+		again, err := apply(begin+"one", key)
+		require.NoError(t, err)
+		require.Equal(t, made.Version, again.Version, "nothing has changed")
+	}
+	_, err = apply(begin+"two", delivery.MaskedHeader)
+	require.ErrorContains(t, err, "http.key: give the key of this certificate")
+	wanted := persistencetest.Endpoint("crm")
+	wanted.HTTP.Certificate, wanted.HTTP.Key = begin+"one", begin+"hunter1"
+	compared, err := db.Subscriptions.MaskHeaders(ctx, wanted)
+	require.NoError(t, err)
+	require.Equal(t, delivery.MaskedHeader, compared.HTTP.Key)
+	changed, err := apply(begin+"two", begin+"hunter2")
+	require.NoError(t, err)
+	require.Greater(t, changed.Version, made.Version)
+	require.Equal(t, [2]string{begin + "two", begin + "hunter2"}, sent(), "the next attempt has the new one")
+	require.NotContains(t, persistencetest.Value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "hunter")
+
+	db.Exec(`UPDATE destinations SET client_key = '\x00ff', version = version + 1`)
+	db.Exec(`UPDATE subscriptions_head SET version = version + 1`)
+	_, err = db.Subscriptions.Target(ctx, s.ID)
+	require.Equal(t, "unreadable_secrets", event.CodeOf(err), "nothing is sent without its certificate")
+	_, err = apply(begin+"two", begin+"hunter2")
+	require.NoError(t, err, "to give the key again repairs it")
+	_, err = apply("client.pem", "client.key")
+	require.NoError(t, err)
+	require.Equal(t, [2]string{"client.pem", "client.key"}, sent())
+	require.True(t, persistencetest.Value[bool](db, `SELECT client_key IS NULL FROM destinations`))
+}

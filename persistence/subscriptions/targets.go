@@ -64,6 +64,11 @@ func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 	if whole.Headers, err = s.openHeaders(stored.headers); err != nil {
 		return delivery.Target{}, postgres.Failure(doing, err)
 	}
+	if whole.StoresKey() {
+		if whole.Key, err = s.openKey(stored.clientKey); err != nil {
+			return delivery.Target{}, postgres.Failure(doing, err)
+		}
+	}
 	t.Destination.HTTP = &whole
 	return t, nil
 }

@@ -71,6 +71,9 @@ func writeDestination(w io.Writer, d deliveryapi.DestinationView) error {
 	for _, f := range sorted(fields) {
 		more = append(more, f, string(fields[f]))
 	}
+	if d.CertificateUntil != nil {
+		more = append(more, "client certificate", delivery.CertificateState(*d.CertificateUntil, time.Now()))
+	}
 	how := d.Condition
 	more = append(more, conditionFields(how)...)
 	more = append(more, "next step", how.NextStep(delivery.Commands(d.Name)))

@@ -124,6 +124,18 @@ func TestAPlan(t *testing.T) {
 	orders, crm := f.Destinations["orders"], f.Destinations["crm"]
 	orders.ID, orders.Version, crm.ID = 1, 7, 2
 	crm.Keep, crm.Rate = 0, nil
+	pasted := f.Destinations["crm"]
+	h := *pasted.HTTP
+	h.Certificate, h.Key = "-----BEGIN CERTIFICATE-----", "-----BEGIN PRIVATE KEY-----hunter2"
+	pasted.HTTP = &h
+	withKey := declared.State{Destinations: map[string]delivery.Destination{"crm": pasted}}
+	hides, err := declared.PlanOf(withKey, declared.State{Destinations: map[string]delivery.Destination{"crm": crm}}, false)
+	require.NoError(t, err)
+	hides.Hide()
+	hidden, err := json.Marshal(hides)
+	require.NoError(t, err)
+	require.Contains(t, string(hidden), `"http.key"`)
+	require.NotContains(t, string(hidden), "hunter")
 	crm.HTTP = &delivery.HTTP{URL: "https://old.example.com", Secrets: "CRM_SECRET", Headers: map[string]string{"X-Tenant": "hunter1"}}
 	settle := f.Subscriptions["settle-order"]
 	settle.ID, settle.DestinationID = 1, 1

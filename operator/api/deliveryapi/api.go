@@ -68,6 +68,8 @@ type DestinationChanger interface {
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
 	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
+	// ClientCertificateEnd returns when its client certificate expires; nil if it has none that this process can read.
+	ClientCertificateEnd(d delivery.Destination) *time.Time
 	// Warnings lists likely mistakes in a destination and in a subscription to it. Either can be nil.
 	Warnings(d *delivery.Destination, s *delivery.Subscription) []string
 }

@@ -22,6 +22,8 @@ type DestinationView struct {
 	Condition delivery.Condition `json:"condition"`
 	// Secrets are the fingerprints of the signing secrets, newest first; not in lists.
 	Secrets []SecretView `json:"secrets,omitempty"`
+	// CertificateUntil is when the client certificate expires; not in lists, and not if this process can't read its file.
+	CertificateUntil *time.Time `json:"certificate_until,omitempty"`
 	// Secret is the secret that this request generated or set. It is never shown again.
 	Secret string `json:"secret,omitempty"`
 	// Warnings are likely mistakes in the applied request.
@@ -180,6 +182,7 @@ func (o *API) viewOf(ctx context.Context, c *fiber.Ctx, d delivery.Destination) 
 		return view, err
 	}
 	view = viewDestination(c, d, how)
+	view.CertificateUntil = o.Changes.ClientCertificateEnd(d)
 	for _, s := range secrets {
 		view.Secrets = append(view.Secrets, SecretView{Fingerprint: admin.Fingerprint(s), Until: s.Until})
 	}

@@ -1,0 +1,41 @@
+package subscriptions
+
+import (
+	"holdfast/delivery"
+	"holdfast/event"
+)
+
+// clientKey is the form in which the key of a client certificate is stored.
+type clientKey struct {
+	Key string `json:"key"`
+}
+
+func (s *Store) openKey(stored []byte) (key string, err error) {
+	var of clientKey
+	err = s.unseal(stored, &of)
+	return of.Key, err
+}
+
+// keyFor returns the key of a destination's client certificate as it is stored, and whether it is unchanged. A masked key keeps
+// the stored one only for the same certificate, so that a certificate always comes with its key.
+func (s *Store) keyFor(d delivery.Destination, before *destination) (sealed []byte, same bool, err error) {
+	var was []byte
+	if before != nil {
+		was = before.clientKey
+	}
+	if d.HTTP == nil || !d.HTTP.StoresKey() {
+		return nil, len(was) == 0, nil
+	}
+	if d.HTTP.Key == delivery.MaskedHeader {
+		if len(was) == 0 || before.HTTP == nil || before.HTTP.Certificate != d.HTTP.Certificate {
+			return nil, false, event.Rejectf("invalid_destination",
+				"http.key: give the key of this certificate; the stored one belongs to another, or there is none")
+		}
+		return was, true, nil
+	}
+	if key, unread := s.openKey(was); unread == nil && key == d.HTTP.Key {
+		return was, true, nil
+	}
+	sealed, err = s.seal(clientKey{d.HTTP.Key})
+	return sealed, false, err
+}
