@@ -208,8 +208,8 @@ var causes = map[code]denial.Cause{
 	},
 	codeBodyMemory: {
 		Means: "the memory for bodies was in use, or the client's quarter of it; the response asks the sender to retry",
-		Next: "nothing if it passes; otherwise find out who sends so much, or set HOLDFAST_INGRESS_BODY_MEMORY=512MiB. If all clients " +
-			"have the proxy's address, set HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8 (the proxy's network)",
+		Next: "nothing if it passes; otherwise find out who sends so much, or set HOLDFAST_INGRESS_BODY_MEMORY=512MiB. If all " +
+			"clients have the proxy's address, set HOLDFAST_INGRESS_TRUSTED_PROXIES=10.0.0.0/8 (the proxy's network)",
 	},
 	codeHeadersTooLarge: {
 		Means: "the headers were larger than 16 KiB",

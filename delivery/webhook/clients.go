@@ -189,8 +189,14 @@ func NewTransport(allowed []netip.Prefix, via *proxy.Proxy) http.RoundTripper {
 	return newHTTP(through(newDialer(guard{allowed: allowed}), via), nil).Transport
 }
 
-// newDialer only connects to addresses that the guard allows.
-func newDialer(g guard) *net.Dialer { return &net.Dialer{Timeout: connectTimeout, Control: g.control} }
+// newDialer only connects to addresses that the guard allows. An idle connection whose peer or network has gone without a word ends
+// after 25 s: each attempt on it would wait until its timeout.
+func newDialer(g guard) *net.Dialer {
+	return &net.Dialer{
+		Timeout: connectTimeout, Control: g.control,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: connectTimeout, Count: 2},
+	}
+}
 
 // newHTTP returns a client that follows no redirects and decompresses nothing. A nil config uses the system's certificates.
 func newHTTP(dialer connector, config *tls.Config) *http.Client {
