@@ -23,7 +23,7 @@ import (
 //   - a processed event and its entity are there, and a redelivery is a duplicate
 //   - an event in progress is processed
 //   - a dead letter is there, and is replayed after its definition has been corrected
-//   - a delivery that was to be retried arrives under its webhook-id
+//   - a delivery that waited for a retry arrives under its webhook-id
 //   - reconcile finds the event that PostgreSQL lacks, and restores it
 //   - a new event is processed
 func TestABackupIsRestoredByThePage(t *testing.T) {

@@ -143,7 +143,7 @@ func checkedOn(day string) string {
 	return ", checked on " + day
 }
 
-// writeFacts lists what is to be checked again, counted from the newest check: the page doesn't change with the calendar.
+// writeFacts lists what needs another check, counted from the newest check: the page doesn't change with the calendar.
 func writeFacts(b *strings.Builder, c *Catalogue) {
 	var facts []definition.Fact
 	newest, undated := "", 0

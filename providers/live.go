@@ -130,8 +130,8 @@ func (l *Live) Source(p *Provider) ([]byte, error) {
 	return text, nil
 }
 
-// Draft compiles a definition that isn't built in with another text in the place of its file. It has no secrets, and only the caller
-// uses it. The error joins a *definition.Error for each error.
+// Draft compiles a definition that isn't built in with another text in the place of its file. It has no secrets, and only the
+// caller uses it. The error joins a *definition.Error for each error.
 func (l *Live) Draft(p *Provider, text []byte) (*Provider, error) {
 	all, err := builtInFiles()
 	if err != nil {

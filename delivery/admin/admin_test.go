@@ -365,7 +365,7 @@ func TestEverySampleIsAnEvent(t *testing.T) {
 	}
 }
 
-// A destination can only name a proxy that the installation defines: nobody else decides where requests go.
+// A destination can only name a proxy that the installation defines.
 func TestOnlyProxiesOfTheInstallationCanBeNamed(t *testing.T) {
 	t.Parallel()
 	for name, says := range map[string]string{

@@ -139,7 +139,7 @@ func (d *Service) Apply(
 	return applied, made, nil
 }
 
-// checkProxy refuses a name that the installation doesn't define, so that nobody else decides where requests go.
+// checkProxy refuses a name that the installation doesn't define: its operators alone decide where requests go.
 func (d *Service) checkProxy(wanted delivery.Destination) error {
 	if wanted.HTTP == nil {
 		return nil

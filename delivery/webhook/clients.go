@@ -189,8 +189,8 @@ func NewTransport(allowed []netip.Prefix, via *proxy.Proxy) http.RoundTripper {
 	return newHTTP(through(newDialer(guard{allowed: allowed}), via), nil).Transport
 }
 
-// newDialer only connects to addresses that the guard allows. An idle connection whose peer or network has gone without a word ends
-// after 25 s: each attempt on it would wait until its timeout.
+// newDialer only connects to addresses that the guard allows. An idle connection ends 25 s after its peer or network has gone
+// without a word: each attempt on it would wait until its timeout.
 func newDialer(g guard) *net.Dialer {
 	return &net.Dialer{
 		Timeout: connectTimeout, Control: g.control,

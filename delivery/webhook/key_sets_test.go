@@ -56,7 +56,7 @@ func check(t *testing.T, k *KeySets, at jws.Set, id string) denial.Reason {
 }
 
 // Keys are fetched in the background:
-//   - the first request, and the first with a new key, are to be sent again; then the key is there
+//   - the sender must repeat the first request, and the first with a new key; then the key is there
 //   - an unknown key has the keys fetched once a minute; one that isn't published is refused
 //   - fresh keys aren't fetched again, and older ones are used until the next are there
 func TestPublishedKeysAreFetchedBetweenRequests(t *testing.T) {

@@ -187,7 +187,7 @@ func TestTheGuardHoldsBehindAProxy(t *testing.T) {
 	}
 }
 
-// What is wrong with a proxy is told apart from what is wrong with an endpoint: a proxy that can't be used charges nobody, one whose
+// Faults of a proxy differ from faults of an endpoint: a proxy that can't be used counts against no destination, one whose
 // rules refuse an endpoint blocks that destination, and an endpoint that it can't reach has failed. Nothing leaves directly
 // meanwhile, and no error has an address or a credential.
 func TestAProxyAtFaultDoesNotChargeTheEndpoint(t *testing.T) {

@@ -42,7 +42,7 @@ func (a *asked) count(status int) (n int) {
 // followPause is how often the page of an event asks.
 const followPause = 2 * time.Second
 
-// The page of an event asks for changes until the event ends: it is told that there are none, says nothing new to a screen reader
+// The page of an event asks for changes until the event ends: it gets no content without changes, says nothing new to a screen reader
 // until there is one, and asks for nothing while it is hidden.
 func TestAnEventIsFollowedCheaply(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ const depends = `svg, .axis, .scale, .legend, #live, footer, button.copy`
 // survives other letters, a missing column survives as well. What is compared is what these pixels are made of, and the same on
 // every machine: the texts in the order of the page, each in its element and the boxes around it, and each kind of element's size,
 // weight, colors, borders and spaces, as the style sheet has computed them. Times, durations and IDs are masked. So the test fails
-// when a text, an element or a style has changed, and -update then writes the pictures again with the texts beside them:
+// when a text, an element or a style has changed, and -update then writes the pictures again with the texts next to them:
 //
 //	go test ./e2e/console -run TestThePicturesShowThePages -update
 func TestThePicturesShowThePages(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 var namesNoValue = regexp.MustCompile(
 	`(?i)\b(set|raise|lower|increase|correct|add|point)( its network to)? ((HOLDFAST|TEMPORAL)_[A-Z_]+|DATABASE_URL)\b([^=]|$)`)
 
-// Advice in errors, the doctor's findings, alerts and pages says which value to set, so that nobody has to look it up.
+// Advice in errors, the doctor's findings, alerts and pages says which value to set, so that no operator must look it up.
 func TestAdviceNamesValues(t *testing.T) {
 	t.Parallel()
 	texts := 0

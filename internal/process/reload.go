@@ -136,7 +136,7 @@ func (p *process) warnOfRules(name string) {
 	}
 }
 
-// lookEvery is how often files of definitions are looked at in development.
+// lookEvery is how often files of definitions are checked in development.
 const lookEvery = 500 * time.Millisecond
 
 // reloadOnChange reloads the definitions whenever a file of them has changed and then stays the same for lookEvery: an editor may

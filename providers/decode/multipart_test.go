@@ -49,7 +49,7 @@ func TestMultipartForms(t *testing.T) {
 	require.Equal(t, map[string]any{"id": json.Number("1")}, got)
 }
 
-// The boundary is the first line of the body: the one of the header isn't signed, and would let others cut the body anew.
+// The boundary is the first line of the body: the one of the header isn't signed, and would let others cut the body elsewhere.
 func TestTheBoundaryIsInTheBody(t *testing.T) {
 	t.Parallel()
 	inner := "x\r\n--evil\r\nContent-Disposition: form-data; name=\"admin\"\r\n\r\ntrue\r\n--evil--"

@@ -93,7 +93,7 @@ func (c compiler) checkToken(d *definition.Definition) {
 	}
 }
 
-// checkHash requires JSON after a plain hash that begins with the secret: whoever has one can append to the body, but only bytes
+// checkHash requires JSON after a plain hash that begins with the secret: a sender of one can append to the body, but only bytes
 // that are no JSON.
 func (c compiler) checkHash(d *definition.Definition) {
 	for i, s := range d.Auth {
