@@ -58,7 +58,7 @@ func serve(t testing.TB, handler fasthttp.RequestHandler) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &fasthttp.Server{Handler: handler, CloseOnShutdown: true}
+	server := &fasthttp.Server{Handler: handler, CloseOnShutdown: true, DisablePreParseMultipartForm: true}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	t.Cleanup(func() {

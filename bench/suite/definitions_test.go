@@ -36,7 +36,7 @@ func TestTheMixIsTheWholeCatalogue(t *testing.T) {
 		require.True(t, signs(provider, EventType), name)
 	}
 	require.Equal(t, []string{
-		"adyen", "adyen-platform", "airtable", "braintree", "discord", "finch", Firehose, "mailgun", Missed, "opennode", "paypal",
-		"sendgrid", "sns", "telnyx", Thin, Walked, "wise",
-	}, left, "nobody but these senders can sign, the signature stands in the body, or the secret is base64 without a prefix")
+		"adyen", "adyen-platform", "airtable", "braintree", "discord", "dropbox-sign", "finch", Firehose, "google-pubsub", "kinde",
+		"mailgun", "microsoft-graph", Missed, "opennode", "payos", "paypal", "plaid", "sendgrid", "sns", "telnyx", Thin, Walked, "wise",
+	}, left, "only these senders can sign, the signature or token stands in the body, or the secret is base64 without a prefix")
 }
