@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -63,9 +64,14 @@ func TestAReceiverIsPausedAndResumed(t *testing.T) {
 	r.send(t, "delivered")
 	for name, b := range map[string]*browser{"with scripts": newBrowser(t), "without": newBrowser(t).withoutScripts()} {
 		b.as(access.RoleOperator)
-		require.Equal(t, 200, b.open("/console/destinations?name="+r.name))
-		require.Equal(t, "Destinations · Holdfast", b.title())
-		require.Contains(t, b.page(), "100.0 %", name)
+		eventually(t, "its attempts are counted", func() error { // they are stored every few seconds
+			require.Equal(t, 200, b.open("/console/destinations?name="+r.name))
+			if !strings.Contains(b.page(), "100.0 %") {
+				return errors.New(b.page())
+			}
+			return nil
+		})
+		require.Equal(t, "Destinations · Holdfast", b.title(), name)
 		b.submit(`th a[href="` + r.path() + `"]`)
 		require.Equal(t, r.name+" · Holdfast", b.title())
 		require.Contains(t, b.page(), r.eventType)
