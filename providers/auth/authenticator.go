@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 )
 
@@ -14,8 +15,9 @@ import (
 // safe for concurrent use.
 type Authenticator struct {
 	keyring
-	schemes []alternative
-	paths   []Path
+	schemes  []alternative
+	paths    []Path
+	decoders *decode.Decoders
 }
 
 // New compiles the alternatives. A scheme that names no secrets uses the secrets of the definition.
@@ -42,6 +44,13 @@ func (a *Authenticator) WithSecrets(s Secrets) *Authenticator {
 	return &with
 }
 
+// Reading returns a copy that reads bodies as the decoders do that make events of them. Without it their content type decides.
+func (a *Authenticator) Reading(d *decode.Decoders) *Authenticator {
+	with := *a
+	with.decoders = d
+	return &with
+}
+
 // WithCertificates returns a copy that fetches certificates with c. Without it no request is authentic by certificate.
 func (a *Authenticator) WithCertificates(c Certificates) *Authenticator {
 	with := *a
@@ -60,6 +69,7 @@ func (a *Authenticator) AdmittingAny() *Authenticator {
 // Authenticate returns nil if one of the definition's schemes accepts the request, and a *denial.Error otherwise. It fails
 // closed: without a usable secret no request is authentic. It records in r which scheme has passed, for Covered.
 func (a *Authenticator) Authenticate(r *Request, now time.Time) error {
+	r.decoders = a.decoders
 	chosen, err := a.chosen(r)
 	if err != nil {
 		return err

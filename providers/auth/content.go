@@ -218,6 +218,9 @@ func (c content) readSorted(r *Request) (map[string]string, error) {
 		if part.variable != "sorted" {
 			continue
 		}
+		if as, err := r.as(); err != nil || as != "json" {
+			return nil, denial.At(denial.MalformedHeader, partOfBody(part.of))
+		}
 		fields, err := decode.TextFields(r.Body, strings.Split(part.of, "."))
 		if err != nil {
 			return nil, denial.At(denial.MalformedHeader, partOfBody(part.of))
@@ -242,11 +245,11 @@ var isPair = regexp.MustCompile(`&[^&=\s]*=`).MatchString
 
 // placesOf reads values of a body. A repeated value, or one that isn't text, makes the request malformed.
 func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
-	contentType, err := r.header("content-type")
+	as, err := r.as()
 	if err != nil {
 		return nil, err
 	}
-	found, err := decode.Places(contentType, r.Body, paths)
+	found, err := decode.Places(as, r.Body, paths)
 	if err != nil {
 		return nil, denial.At(denial.MalformedHeader, partOfBody(strings.Join(paths, ", ")))
 	}
@@ -287,7 +290,7 @@ func (c content) checkBody(r *Request) (modified bool, err error) {
 		}
 	case len(r.Body) == 0:
 		return false, nil
-	case isForm(r):
+	case isForm(r) && isReadAsForm(r):
 		if fields, err := url.ParseQuery(string(r.Body)); err == nil && len(fields) > 0 {
 			return false, nil
 		}
@@ -338,6 +341,12 @@ func withValues(r *Request, names []string) string {
 		pairs[i] = name + ":" + strings.TrimSpace(url.Values(r.Header).Get(name))
 	}
 	return strings.Join(pairs, ";")
+}
+
+// isReadAsForm reports whether the event is made of the form, and of no other reading of the same bytes.
+func isReadAsForm(r *Request) bool {
+	as, err := r.as()
+	return err == nil && as == "form"
 }
 
 func isForm(r *Request) bool {

@@ -113,6 +113,7 @@ func (s *hmacScheme) sum(key []byte, v signedParts) []byte {
 // MAC returns the HMAC-SHA256 of a text, in hex, with the secret that authenticates the request. ok is false if none does, or
 // its scheme has no key.
 func (a *Authenticator) MAC(r *Request, text string, now time.Time) (sum string, ok bool) {
+	r.decoders = a.decoders
 	chosen, _ := a.chosen(r)
 	for _, i := range chosen {
 		s, isHMAC := a.schemes[i].scheme.(*hmacScheme)

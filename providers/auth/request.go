@@ -32,6 +32,20 @@ type Request struct {
 
 	// passed is the scheme that has authenticated the request.
 	passed scheme
+	// decoders read the body; nil for schemes without a definition.
+	decoders *decode.Decoders
+}
+
+// as returns how the body is read, also by the decoders that make the event of it.
+func (r *Request) as() (string, error) {
+	contentType, err := r.header("content-type")
+	if err != nil {
+		return "", err
+	}
+	if r.decoders == nil {
+		return decode.Plain.As(contentType, r.Body), nil
+	}
+	return r.decoders.As(contentType, r.Body), nil
 }
 
 // header returns the only value of a header. A missing header is "", and so is an empty one: both authenticate nothing.
@@ -78,6 +92,9 @@ func (r *Request) objectAt(path string) (map[string]any, error) {
 		}
 	}
 	tree, err := decode.JSON(r.Body)
+	if as, unclear := r.as(); unclear != nil || as == "form" || as == "multipart" {
+		return nil, denial.Of(denial.MalformedToken)
+	}
 	if path != "." {
 		for name := range strings.SplitSeq(path, ".") {
 			fields, _ := tree.(map[string]any)

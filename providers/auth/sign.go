@@ -53,6 +53,7 @@ func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 }
 
 func (a *Authenticator) signWith(s alternative, r *Request, secrets []string, now time.Time) error {
+	r.decoders = a.decoders
 	if err := s.sign(r, secrets, now); err != nil {
 		return err
 	}

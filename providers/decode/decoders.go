@@ -84,6 +84,18 @@ func (all *Decoders) read(contentType string, body []byte, w Projection, exactly
 	return d.decode(body, all.Identity, w, exactly)
 }
 
+// As returns how a body is decoded: as json, form, multipart, text or jwt; "" if no rule is for its content type. Signatures must be
+// looked for in the same way. Otherwise a body could have two meanings: one that is signed, and one that becomes the event.
+func (all *Decoders) As(contentType string, body []byte) string {
+	d, _ := all.decoderOf(MediaType(contentType), body)
+	return d.as
+}
+
+// Plain reads bodies by their content type, for schemes without a definition.
+var Plain = &Decoders{rules: []decoder{
+	{contentType: FormType, as: "form"}, {contentType: MultipartType, as: "multipart"}, {as: "json"},
+}}
+
 // decoderOf returns the rule for a body. No signature covers the content type, so with one rule for forms and one for JSON the
 // body itself decides: no form begins like an object, and a form with files begins with its boundary.
 func (all *Decoders) decoderOf(media string, body []byte) (decoder, bool) {
@@ -122,7 +134,7 @@ func (d decoder) decode(body []byte, identity [][]string, w Projection, exactly 
 		return d.decodeToken(string(body), identity, w, exactly)
 	}
 	if d.jwtField != "" {
-		place, err := Places("", body, []string{d.jwtField})
+		place, err := Places("json", body, []string{d.jwtField})
 		if err != nil {
 			return nil, err
 		}

@@ -17,19 +17,18 @@ type Place struct {
 
 // Places returns the values at dotted paths of a JSON object, or of a form's fields, and builds nothing else. It refuses
 // ambiguous bodies: a repeated field on the way, a list with more than one element (a single one is called 0), and a value that
-// is an object or a list. In a form FIELD:PATH is a path in the JSON of a field.
-func Places(contentType string, body []byte, paths []string) ([]Place, error) {
-	switch media := MediaType(contentType); {
-	case boundaryIn(body) != "": // as it is decoded, whatever the type says
+// is an object or a list. In a form FIELD:PATH is a path in the JSON of a field; no other body has such a path. as is how the body
+// is decoded, see Decoders.As: whatever reads a body must read it in that one way.
+func Places(as string, body []byte, paths []string) ([]Place, error) {
+	switch as {
+	case "multipart":
 		fields, err := multipartFields(body)
 		if err != nil {
 			return nil, err
 		}
 		return placesOfFields(fields, paths)
-	case media == FormType:
+	case "form":
 		return placesOfForm(body, paths)
-	case media == MultipartType:
-		return nil, errMalformed
 	}
 	if err := checkText(body); err != nil {
 		return nil, err
@@ -37,6 +36,9 @@ func Places(contentType string, body []byte, paths []string) ([]Place, error) {
 	p := placer{reader: newReader(body), found: make([]Place, len(paths))}
 	p.exact = true
 	for _, path := range paths {
+		if strings.Contains(path, ":") {
+			return nil, errMalformed
+		}
 		p.wanted = append(p.wanted, strings.Split(path, "."))
 	}
 	if p.peek() != '{' {
@@ -67,7 +69,7 @@ func placesOfFields(fields map[string][]string, paths []string) ([]Place, error)
 			return nil, errMalformed
 		case len(values) == 0:
 		case isNested:
-			places, err := Places("", []byte(values[0]), []string{within})
+			places, err := Places("json", []byte(values[0]), []string{within})
 			if err != nil {
 				return nil, err
 			}

@@ -16,7 +16,7 @@ func TestPlaces(t *testing.T) {
 		`{"a":"\u00e9\n","b":"text"}`: {{"é\n", true}, {}, {}},
 		`{}`:                          {{}, {}, {}},
 	} {
-		got, err := Places("application/json", []byte(body), paths)
+		got, err := Places("json", []byte(body), paths)
 		require.NoError(t, err, body)
 		require.Equal(t, want, got, body)
 	}
@@ -24,12 +24,17 @@ func TestPlaces(t *testing.T) {
 		`{"a":1,"a":2}`, `{"b":{"c":1},"b":{"c":2}}`, `{"b":{"c":1,"c":1}}`, `{"l":[{"x":1},{"x":2}]}`, `{"a":{}}`, `{"a":[1]}`,
 		`[{"a":1}]`, `{"a":1} {}`, `{"a":`, ``, "\xff",
 	} {
-		_, err := Places("text/plain", []byte(body), paths)
+		_, err := Places("text", []byte(body), paths)
 		require.Error(t, err, body)
 	}
-	got, err := Places(FormType, []byte("a=x%3D&c=2"), []string{"a", "b"})
+	got, err := Places("form", []byte("a=x%3D&c=2"), []string{"a", "b"})
 	require.NoError(t, err)
 	require.Equal(t, []Place{{"x=", true}, {}}, got)
-	_, err = Places(FormType, []byte("a=1&a=2"), []string{"a"})
+	_, err = Places("form", []byte("a=1&a=2"), []string{"a"})
 	require.Error(t, err)
+	got, err = Places("form", []byte(`j={"a":1}`), []string{"j:a"})
+	require.NoError(t, err)
+	require.Equal(t, []Place{{"1", true}}, got)
+	_, err = Places("json", []byte(`{"j:a":1}`), []string{"j:a"})
+	require.Error(t, err, "a path in a field of a form names nothing in JSON")
 }

@@ -108,6 +108,7 @@ func (g *Gate) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne boo
 		if a == nil {
 			a = g.Authenticator
 		}
+		a = a.Reading(g.decoders)
 		if !ch.open {
 			if err = a.Authenticate(r, now); err != nil {
 				continue

@@ -48,7 +48,7 @@ func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decode
 	if d.Gzip != "" {
 		c.OneOf("gzip", d.Gzip, definition.GzipPlain, definition.GzipWire)
 	}
-	g.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, g.paths)
+	g.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, g.paths).Reading(decoders)
 	c.Coverage = g.Coverage()
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, g.Authenticator)
 	g.challenges = c.newChallenges(d.Challenges, g.paths) // first, since later expressions must not see their tokens
