@@ -19,7 +19,7 @@ const (
 	idsOfRequest = `
 SELECT id::text FROM events WHERE id BETWEEN $1::uuid AND $2::uuid AND request_id = $3
  UNION
-SELECT event_id::text FROM dead_letters WHERE event_id BETWEEN $1::uuid AND $2::uuid AND receipt->>'request_id' = $3
+SELECT event_id::text FROM dead_letters WHERE event_id BETWEEN $1::uuid AND $2::uuid AND ` + requestOfDead + ` = $3
  UNION` + waitingOfRequest + ` ORDER BY 1`
 
 	// idsOfChosenRequest reads the indexes of IDs that senders have chosen: the conditions are those of the indexes. A sender may
@@ -32,10 +32,13 @@ SELECT id FROM (
         UNION
        SELECT * FROM (
               SELECT event_id::text FROM dead_letters
-               WHERE receipt->>'request_id' = $3 AND receipt->>'request_id' <> ''
-                 AND receipt->>'request_id' !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7' LIMIT $4) AS dead
+               WHERE ` + requestOfDead + ` = $3 AND ` + requestOfDead + ` <> ''
+                 AND ` + requestOfDead + ` !~ '^[0-9a-f]{8}-[0-9a-f]{4}-7' LIMIT $4) AS dead
         UNION` + waitingOfRequest + `) AS found
  ORDER BY id LIMIT $4`
+
+	// requestOfDead takes the ID from the text of the receipt: JSON's operators fail for receipts with the character U+0000.
+	requestOfDead = `substring(receipt::text FROM '"request_id":"([^"\\]*)"')`
 
 	waitingOfRequest = `
 SELECT event_id::text FROM inbox
