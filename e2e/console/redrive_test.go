@@ -94,7 +94,7 @@ func TestTenThousandDeadLettersAreReplayedWithAPause(t *testing.T) {
 	require.Equal(t, 1, got.most(), "each arrives once")
 	b.open("/console/dead-letters/list?state=open&type=" + kind)
 	require.Contains(t, b.page(), "No dead letters match")
-	b.open("/console/audit")
+	b.open("/console/audit?action=replay.start")
 	require.Contains(t, b.page(), "the endpoint is repaired")
 }
 
