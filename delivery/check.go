@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,7 +125,14 @@ func checkURL(p *definition.Problems, field, text string) {
 		p.Add(field, "must have no fragment, which is never sent")
 	case len(text) > maxURL:
 		p.Add(field, "is longer than %d bytes", maxURL)
+	case !hasPort(u):
+		p.Add(field, "must have a port from 1 to 65535, or none")
 	}
+}
+
+func hasPort(u *url.URL) bool {
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && port > 0
 }
 
 var (

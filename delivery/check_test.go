@@ -39,6 +39,8 @@ func TestInvalidDestinations(t *testing.T) {
 		"http.url must be a URL":                  func(d *delivery.Destination) { d.HTTP.URL = "ftp://x" },
 		"http.url must have no user":              func(d *delivery.Destination) { d.HTTP.URL = "https://me:secret@x.example" },
 		"http.url must have no fragment":          func(d *delivery.Destination) { d.HTTP.URL += "#top" },
+		"http.url must have a port":               func(d *delivery.Destination) { d.HTTP.URL = "https://1.1.1.1:0/" },
+		"http.url must have a port from 1":        func(d *delivery.Destination) { d.HTTP.URL = "https://1.1.1.1:65536/" },
 		"http.url is longer":                      func(d *delivery.Destination) { d.HTTP.URL += strings.Repeat("x", 5000) },
 		"http.headers.webhook-id is set":          func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"webhook-id": "x"} },
 		"http.headers has an invalid header name": func(d *delivery.Destination) { d.HTTP.Headers = map[string]string{"a b": "x"} },

@@ -63,14 +63,14 @@ func (t tunnel) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, err
 }
 
-// dialOne has an equal share of the time that is left, if other addresses follow.
+// dialOne waits for an equal share of the time that is left, if other addresses follow. The connection to the proxy itself isn't
+// bounded by it: a proxy that can't be reached would look like an endpoint without a response.
 func (t tunnel) dialOne(ctx context.Context, target string, left int) (net.Conn, error) {
+	var patience time.Duration
 	if end, ok := ctx.Deadline(); ok && left > 1 {
-		share, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
-		defer cancel()
-		ctx = share
+		patience = time.Until(end) / time.Duration(left)
 	}
-	return t.proxy.Dial(ctx, target)
+	return t.proxy.Dial(ctx, target, patience)
 }
 
 // targets returns what the proxy is asked to connect to: allowed addresses of the host, IPv4 first, since a proxy may lack IPv6;
@@ -88,7 +88,7 @@ func (t tunnel) targets(ctx context.Context, network, address string) ([]string,
 	var all []string
 	var refused error
 	for _, ip := range ips {
-		target := net.JoinHostPort(ip.Unmap().String(), port)
+		target := net.JoinHostPort(ip.Unmap().WithZone("").String(), port) // a zone is an interface of this machine
 		if err := t.dialer.Control(network, target, nil); err != nil {
 			refused = err
 		} else if len(all) < maxTargets {

@@ -33,7 +33,7 @@ func (p *Proxy) connectHTTP(conn net.Conn, target string) *Error {
 		return failed
 	}
 	if read.Buffered() > 0 { // an endpoint of HTTP, with or without TLS, never speaks first
-		return p.fault("it sent something before the endpoint could")
+		return p.unreachable("the endpoint sent something before the request: it isn't an HTTP server", nil)
 	}
 	return nil
 }

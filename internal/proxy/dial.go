@@ -14,26 +14,35 @@ import (
 // connectTimeout bounds the connection to the proxy itself, with TLS or the login of SOCKS5.
 const connectTimeout = 5 * time.Second
 
-// Dial connects to host:port through the proxy; the host is a name only if the proxy is to resolve it. The context bounds it. The
-// error is an *Error, or the context's if that was canceled.
-func (p *Proxy) Dial(ctx context.Context, target string) (net.Conn, error) {
-	if failed := p.health.begin(time.Now()); failed != nil {
+// Dial connects to host:port through the proxy; the host is a name only if the proxy is to resolve it. The context bounds it, and
+// patience the answer of the proxy, unless it is 0. The error is an *Error, or the context's if that was canceled.
+func (p *Proxy) Dial(ctx context.Context, target string, patience time.Duration) (net.Conn, error) {
+	failed, probes := p.health.begin(time.Now())
+	if failed != nil {
 		return nil, failed
 	}
-	conn, failed := p.dial(ctx, target)
-	canceled := errors.Is(ctx.Err(), context.Canceled)
-	if failed != nil && failed.Fault == FaultProxy {
-		p.health.end(failed, canceled, time.Now())
-	} else {
-		p.health.end(nil, false, time.Now())
-	}
+	conn, failed := p.dial(ctx, target, patience)
 	switch {
 	case failed == nil:
+		p.health.end(nil, time.Now())
 		return conn, nil
-	case canceled:
+	case ended(ctx): // the caller had too little time to learn anything
+		p.health.giveUp(probes, time.Now())
+	case failed.atAll:
+		p.health.end(failed, time.Now())
+	default: // it has answered, or has at least accepted the connection
+		p.health.end(nil, time.Now())
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, ctx.Err()
 	}
 	return nil, failed
+}
+
+// ended reports whether a context has ended. The deadline of a connection can pass a moment before the context's Err says so.
+func ended(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(end)
 }
 
 // Check connects to the proxy, without a target. The error is an *Error.
@@ -46,7 +55,7 @@ func (p *Proxy) Check(ctx context.Context) error {
 	return nil
 }
 
-func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, *Error) {
+func (p *Proxy) dial(ctx context.Context, target string, patience time.Duration) (net.Conn, *Error) {
 	conn, failed := p.connect(ctx)
 	if failed != nil {
 		return nil, failed
@@ -54,6 +63,11 @@ func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, *Error) {
 	ask := p.connectHTTP
 	if p.scheme == schemeSOCKS5 {
 		ask = p.connectSOCKS
+	}
+	if patience > 0 {
+		bounded, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = bounded
 	}
 	failed = p.within(ctx, conn, func() *Error { return ask(conn, target) })
 	if failed != nil {
@@ -63,13 +77,22 @@ func (p *Proxy) dial(ctx context.Context, target string) (net.Conn, *Error) {
 	return conn, nil
 }
 
-// connect connects to the proxy itself. Its address is the installation's decision, so that it may be private.
+// connect connects to the proxy itself. Its failures are the proxy's, unless the caller's time has run out.
 func (p *Proxy) connect(ctx context.Context) (net.Conn, *Error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
+	conn, failed := p.reach(bounded)
+	if failed != nil && ended(ctx) {
+		return nil, p.unreachable("connecting to it took longer than the attempt may", context.DeadlineExceeded)
+	}
+	return conn, failed
+}
+
+// reach connects to the proxy's address, which is the installation's decision, so that it may be private.
+func (p *Proxy) reach(ctx context.Context) (net.Conn, *Error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
 	if err != nil {
-		return nil, p.fault("%s", connectFailure(err))
+		return nil, p.unusable(connectFailure(err))
 	}
 	switch p.scheme {
 	case schemeSOCKS5:
@@ -80,7 +103,7 @@ func (p *Proxy) connect(ctx context.Context) (net.Conn, *Error) {
 	secured := tls.Client(conn, &tls.Config{ServerName: p.host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, p.fault("%s", secureFailure(err))
+		return nil, p.unusable(secureFailure(err))
 	}
 	return secured, nil
 }
@@ -93,9 +116,9 @@ func (p *Proxy) greeted(ctx context.Context, conn net.Conn) (net.Conn, *Error) {
 	}
 	_ = conn.Close()
 	if failed.Fault == FaultTarget { // it didn't even know one
-		failed = p.fault("it doesn't respond")
+		return nil, p.unusable("it doesn't respond")
 	}
-	return nil, failed
+	return nil, p.unusable(failed.Reason)
 }
 
 func connectFailure(err error) string {

@@ -14,30 +14,35 @@ type health struct {
 	mu     sync.Mutex
 	failed *Error // nil: it can be used
 	until  time.Time
-	// isTrying: one connection tries whether it can be used again.
-	isTrying bool
 }
 
-// begin returns the last failure if the proxy isn't to be tried now. If it returns nil, the caller calls end.
-func (h *health) begin(now time.Time) *Error {
+// begin returns the last failure if the proxy isn't to be tried now. probes: this connection tries whether it can be used again,
+// and others don't for a while, even if its target never answers.
+func (h *health) begin(now time.Time) (failed *Error, probes bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.failed == nil {
-		return nil
+	switch {
+	case h.failed == nil:
+		return nil, false
+	case now.Before(h.until):
+		return h.failed, false
 	}
-	if h.isTrying || now.Before(h.until) {
-		return h.failed
-	}
-	h.isTrying = true
-	return nil
+	h.until = now.Add(restFor)
+	return nil, true
 }
 
-// end records how a connection to the proxy went; nil is a success. unknown leaves the state as it is.
-func (h *health) end(failed *Error, unknown bool, now time.Time) {
+// end records how a connection to the proxy went; nil is a success.
+func (h *health) end(failed *Error, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.isTrying = false
-	if !unknown {
-		h.failed, h.until = failed, now.Add(restFor)
+	h.failed, h.until = failed, now.Add(restFor)
+}
+
+// giveUp records that a connection has shown nothing. If it was to probe, the next one does.
+func (h *health) giveUp(probes bool, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if probes {
+		h.until = now
 	}
 }

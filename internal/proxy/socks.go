@@ -133,8 +133,10 @@ func (p *Proxy) byReply(code byte) *Error {
 		return p.unreachable("connection refused: nothing listens at the endpoint's address and port", syscall.ECONNREFUSED)
 	case 6:
 		return p.unreachable("it got no response from the endpoint's host", context.DeadlineExceeded)
-	case 7, 8:
-		return p.fault("it can't connect to addresses of this kind (reply %d)", code)
+	case 7:
+		return p.refusal("it doesn't connect to other servers (reply 7)")
+	case 8:
+		return p.unreachable("it can't connect to addresses of this kind (reply 8)", nil)
 	}
 	return p.unreachable("it couldn't connect to the endpoint (reply "+strconv.Itoa(int(code))+")", nil)
 }
