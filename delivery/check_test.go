@@ -12,6 +12,11 @@ import (
 	"holdfast/event"
 )
 
+const (
+	certificate = "-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n"
+	key         = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
+)
+
 func endpoint(change ...func(*delivery.Destination)) delivery.Destination {
 	d := delivery.Destination{Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com/hooks"}}
 	for _, c := range change {
@@ -48,21 +53,27 @@ func TestInvalidDestinations(t *testing.T) {
 		"http.signature must be":                  func(d *delivery.Destination) { d.HTTP.Signature = []byte(`[1]`) },
 		"http.certificate and http.key":           func(d *delivery.Destination) { d.HTTP.Key = "key.pem" },
 		"must both be PEM text, or both paths":    func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = "a.pem", "-----BEGIN secret" },
-		"must be PEM text, or paths":              func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = "a.pem", "a\nb" },
-		"rate.requests must be":                   func(d *delivery.Destination) { d.Rate = &delivery.Rate{Per: event.Duration(time.Second)} },
-		"rate.per must be":                        func(d *delivery.Destination) { d.Rate = &delivery.Rate{Requests: 1} },
-		"in_flight must be":                       func(d *delivery.Destination) { d.InFlight = -1 },
-		"timeout must be 0s to 5m0s":              func(d *delivery.Destination) { d.Timeout = event.Duration(time.Hour) },
-		"keep must be":                            func(d *delivery.Destination) { d.Keep = -1 },
-		"disable_after must be":                   func(d *delivery.Destination) { d.DisableAfter = -1 },
-		"retry.attempts must be":                  func(d *delivery.Destination) { d.Retry.Attempts = -1 },
-		"retry.initial must be":                   func(d *delivery.Destination) { d.Retry.Initial = -1 },
-		"retry.coefficient must be":               func(d *delivery.Destination) { d.Retry.Coefficient = 0.5 },
-		"retry.maximum must be":                   func(d *delivery.Destination) { d.Retry.Maximum = -1 },
-		"retry.jitter must be":                    func(d *delivery.Destination) { d.Retry.Jitter = &jitter },
-		"breaker.failures must be":                func(d *delivery.Destination) { d.Breaker.Failures = -1 },
-		"breaker.open must be":                    func(d *delivery.Destination) { d.Breaker.Open = -1 },
-		"breaker.probes must be":                  func(d *delivery.Destination) { d.Breaker.Probes = -1 },
+		"http.certificate must hold certificates": func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = certificate+"\n"+key, key },
+		"certificates in PEM, and nothing else":   func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = key, key },
+		"the key belongs in http.key": func(d *delivery.Destination) {
+			d.HTTP.Certificate, d.HTTP.Key = certificate+strings.Replace(key, "END", "ENT", 1)+certificate, key // malformed
+		},
+		"nothing else: the key":      func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = certificate+key[:40], key },
+		"must be PEM text, or paths": func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = "a.pem", "a\nb" },
+		"rate.requests must be":      func(d *delivery.Destination) { d.Rate = &delivery.Rate{Per: event.Duration(time.Second)} },
+		"rate.per must be":           func(d *delivery.Destination) { d.Rate = &delivery.Rate{Requests: 1} },
+		"in_flight must be":          func(d *delivery.Destination) { d.InFlight = -1 },
+		"timeout must be 0s to 5m0s": func(d *delivery.Destination) { d.Timeout = event.Duration(time.Hour) },
+		"keep must be":               func(d *delivery.Destination) { d.Keep = -1 },
+		"disable_after must be":      func(d *delivery.Destination) { d.DisableAfter = -1 },
+		"retry.attempts must be":     func(d *delivery.Destination) { d.Retry.Attempts = -1 },
+		"retry.initial must be":      func(d *delivery.Destination) { d.Retry.Initial = -1 },
+		"retry.coefficient must be":  func(d *delivery.Destination) { d.Retry.Coefficient = 0.5 },
+		"retry.maximum must be":      func(d *delivery.Destination) { d.Retry.Maximum = -1 },
+		"retry.jitter must be":       func(d *delivery.Destination) { d.Retry.Jitter = &jitter },
+		"breaker.failures must be":   func(d *delivery.Destination) { d.Breaker.Failures = -1 },
+		"breaker.open must be":       func(d *delivery.Destination) { d.Breaker.Open = -1 },
+		"breaker.probes must be":     func(d *delivery.Destination) { d.Breaker.Probes = -1 },
 	} {
 		err := endpoint(change).Check()
 		require.ErrorContains(t, err, want)
@@ -71,6 +82,7 @@ func TestInvalidDestinations(t *testing.T) {
 		require.NotContains(t, err.Error(), "secret")
 	}
 	require.NoError(t, endpoint().Check())
+	require.NoError(t, endpoint(func(d *delivery.Destination) { d.HTTP.Certificate, d.HTTP.Key = certificate+"\n"+certificate, key }).Check())
 	require.NoError(t, orders().Check())
 	err := endpoint(func(d *delivery.Destination) { d.Name, d.InFlight, d.HTTP.URL = "", -1, "no" }).Check()
 	for _, field := range []string{"name", "in_flight", "http.url"} {

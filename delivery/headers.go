@@ -107,7 +107,8 @@ const MaxPEM = 1 << 20
 // IsPEM reports whether a certificate or a key is PEM text rather than a path.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
 
-// checkClient checks that certificate and key are of one kind. What they contain is checked when they are used.
+// checkClient checks that certificate and key are of one kind, and that no key is in the certificate, which is stored and shown in
+// clear. What they contain otherwise is checked when they are used.
 func (h HTTP) checkClient(p *definition.Problems) {
 	switch {
 	case (h.Certificate == "") != (h.Key == ""):
@@ -116,6 +117,8 @@ func (h HTTP) checkClient(p *definition.Problems) {
 		p.Add("http.certificate", "and http.key must both be PEM text, or both paths")
 	case len(h.Certificate) > MaxPEM, len(h.Key) > MaxPEM:
 		p.Add("http.certificate", "and http.key must have at most %d bytes", MaxPEM)
+	case IsPEM(h.Certificate) && !hasOnlyCertificates(h.Certificate):
+		p.Add("http.certificate", "must hold certificates in PEM, and nothing else: the key belongs in http.key")
 	case !h.StoresKey() && strings.ContainsAny(h.Certificate+h.Key, "\r\n\x00"):
 		p.Add("http.certificate", "and http.key must be PEM text, or paths")
 	}
@@ -133,16 +136,34 @@ func checkCA(p *definition.Problems, ca string) {
 		}
 		return
 	}
-	rest := []byte(ca)
-	for len(strings.TrimSpace(string(rest))) > 0 {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
-			p.Add("http.ca", "must hold certificates in PEM, and nothing else")
-			return
-		}
+	blocks, ok := certificatesIn(ca)
+	if !ok {
+		p.Add("http.ca", "must hold certificates in PEM, and nothing else")
+		return
+	}
+	for _, block := range blocks {
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			p.Add("http.ca", "holds a certificate that can't be read")
 			return
 		}
 	}
+}
+
+func hasOnlyCertificates(text string) bool {
+	_, ok := certificatesIn(text)
+	return ok
+}
+
+// certificatesIn returns the blocks of PEM text; false if one isn't a certificate. It also rejects malformed blocks, which
+// pem.Decode skips: they may be a key.
+func certificatesIn(text string) (blocks []*pem.Block, ok bool) {
+	for rest := []byte(text); len(bytes.TrimSpace(rest)) > 0; {
+		block, after := pem.Decode(rest)
+		read := rest[:len(rest)-len(after)]
+		if block == nil || block.Type != "CERTIFICATE" || len(block.Headers) > 0 || bytes.Count(read, []byte("-----BEGIN ")) != 1 {
+			return nil, false
+		}
+		blocks, rest = append(blocks, block), after
+	}
+	return blocks, true
 }

@@ -1,6 +1,7 @@
 package subscriptions_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"testing"
 	"time"
@@ -215,7 +216,11 @@ func TestAClientKeyIsASecret(t *testing.T) {
 		return db.Subscriptions.ApplyDestination(ctx, d, nil, integrator)
 	}
 	const begin = "-----BEGIN "
-	made, err := apply(begin+"one", begin+"hunter1")
+	pem := func(text string) string {
+		return begin + "CERTIFICATE-----\n" + base64.StdEncoding.EncodeToString([]byte(text)) + "\n-----END CERTIFICATE-----\n"
+	}
+	one, two := pem("one"), pem("two")
+	made, err := apply(one, begin+"hunter1")
 	require.NoError(t, err)
 	require.Equal(t, delivery.MaskedHeader, made.HTTP.Key)
 	s := db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
@@ -224,7 +229,7 @@ func TestAClientKeyIsASecret(t *testing.T) {
 		require.NoError(t, err)
 		return [2]string{target.Destination.HTTP.Certificate, target.Destination.HTTP.Key}
 	}
-	require.Equal(t, [2]string{begin + "one", begin + "hunter1"}, sent())
+	require.Equal(t, [2]string{one, begin + "hunter1"}, sent())
 	got, err := db.Subscriptions.Destination(ctx, "crm")
 	require.NoError(t, err)
 	require.Equal(t, delivery.MaskedHeader, got.HTTP.Key)
@@ -234,28 +239,28 @@ func TestAClientKeyIsASecret(t *testing.T) {
 	require.NotContains(t, stored("client_key"), "hunter")
 
 	for _, key := range []string{begin + "hunter1", delivery.MaskedHeader} {
-		again, err := apply(begin+"one", key)
+		again, err := apply(one, key)
 		require.NoError(t, err)
 		require.Equal(t, made.Version, again.Version, "nothing has changed")
 	}
-	_, err = apply(begin+"two", delivery.MaskedHeader)
+	_, err = apply(two, delivery.MaskedHeader)
 	require.ErrorContains(t, err, "http.key: give the key of this certificate")
 	wanted := persistencetest.Endpoint("crm")
-	wanted.HTTP.Certificate, wanted.HTTP.Key = begin+"one", begin+"hunter1"
+	wanted.HTTP.Certificate, wanted.HTTP.Key = one, begin+"hunter1"
 	compared, err := db.Subscriptions.MaskHeaders(ctx, wanted)
 	require.NoError(t, err)
 	require.Equal(t, delivery.MaskedHeader, compared.HTTP.Key)
-	changed, err := apply(begin+"two", begin+"hunter2")
+	changed, err := apply(two, begin+"hunter2")
 	require.NoError(t, err)
 	require.Greater(t, changed.Version, made.Version)
-	require.Equal(t, [2]string{begin + "two", begin + "hunter2"}, sent(), "the next attempt has the new one")
+	require.Equal(t, [2]string{two, begin + "hunter2"}, sent(), "the next attempt has the new one")
 	require.NotContains(t, persistencetest.Value[string](db, `SELECT string_agg(a::text, '') FROM audit_log AS a`), "hunter")
 
 	db.Exec(`UPDATE destinations SET client_key = '\x00ff', version = version + 1`)
 	db.Exec(`UPDATE subscriptions_head SET version = version + 1`)
 	_, err = db.Subscriptions.Target(ctx, s.ID)
 	require.Equal(t, "unreadable_secrets", event.CodeOf(err), "nothing is sent without its certificate")
-	_, err = apply(begin+"two", begin+"hunter2")
+	_, err = apply(two, begin+"hunter2")
 	require.NoError(t, err, "to give the key again repairs it")
 	_, err = apply("client.pem", "client.key")
 	require.NoError(t, err)
