@@ -26,13 +26,15 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	if to.HTTP.Proxy == ProxyDirect && was.Proxy != ProxyDirect {
 		return event.Rejectf(event.CodeNeedsAdmin, "http.proxy: only an admin may let a destination bypass the proxies")
 	}
-	if before == nil || was.URL == to.HTTP.URL && sameJSON(was.Signature, to.HTTP.Signature) {
+	if before == nil || was.URL == to.HTTP.URL && SameJSON(was.Signature, to.HTTP.Signature) {
 		return nil
 	}
 	switch {
 	case to.HTTP.Secrets != "":
 		return event.Rejectf(event.CodeNeedsAdmin,
 			"http.url, http.signature: only an admin may change them while the secrets are in an environment variable")
+	case to.HTTP.Key == MaskedHeader && was.URL != to.HTTP.URL:
+		return event.Rejectf("invalid_destination", "http.key: give it again, because the URL changes")
 	case to.HTTP.Signature != nil && !givesSecret:
 		return event.Rejectf("invalid_secret", "secret: give one, because the URL or the signature changes")
 	}
@@ -45,8 +47,8 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	return nil
 }
 
-// sameJSON compares JSON values: stored settings are formatted differently than the text they came from.
-func sameJSON(a, b json.RawMessage) bool {
+// SameJSON compares JSON values, or their absence: stored settings are formatted differently than the text they came from.
+func SameJSON(a, b json.RawMessage) bool {
 	var one, other any
 	if json.Unmarshal(a, &one) != nil || json.Unmarshal(b, &other) != nil {
 		return len(a) == 0 && len(b) == 0

@@ -107,8 +107,8 @@ const MaxPEM = 1 << 20
 // IsPEM reports whether a certificate or a key is PEM text rather than a path.
 func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") }
 
-// checkClient checks that certificate and key are of one kind, and that no key is in the certificate, which is stored and shown in
-// clear. What they contain otherwise is checked when they are used.
+// checkClient checks that certificate and key are of one kind, and that no key is in the certificate, which is stored and shown
+// in clear. What they contain otherwise is checked when they are used.
 func (h HTTP) checkClient(p *definition.Problems) {
 	switch {
 	case (h.Certificate == "") != (h.Key == ""):

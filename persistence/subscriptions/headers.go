@@ -45,13 +45,17 @@ func (s *Store) headersFor(d delivery.Destination, before *destination) (sealed 
 }
 
 // MaskHeaders returns a destination with a mask in place of each header value, and of the key, that equals the stored one, so
-// that it can be compared with the stored destination.
+// that it can be compared with the stored destination. Values that come with another URL or signature stay: some callers may
+// change these only if they give the values again.
 func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delivery.Destination, error) {
 	if d.HTTP == nil || len(d.HTTP.Headers) == 0 && !d.HTTP.StoresKey() {
 		return d, nil
 	}
 	before, err := s.destination(ctx, d.Name)
 	if errors.Is(err, event.ErrNotFound) || err == nil && before.Name != d.Name {
+		return d, nil
+	}
+	if err == nil && redirects(before, d) {
 		return d, nil
 	}
 	stored, unread := s.openHeaders(before.headers)
@@ -71,4 +75,9 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 	}
 	d.HTTP = &masked
 	return d, nil
+}
+
+// redirects reports whether requests would go to another URL, or be signed differently.
+func redirects(before destination, to delivery.Destination) bool {
+	return before.HTTP != nil && (before.HTTP.URL != to.HTTP.URL || !delivery.SameJSON(before.HTTP.Signature, to.HTTP.Signature))
 }

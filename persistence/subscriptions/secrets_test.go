@@ -267,3 +267,29 @@ func TestAClientKeyIsASecret(t *testing.T) {
 	require.Equal(t, [2]string{"client.pem", "client.key"}, sent())
 	require.True(t, persistencetest.Value[bool](db, `SELECT client_key IS NULL FROM destinations`))
 }
+
+// Only an admin sends what a stored key authenticates elsewhere. Others give the key again, also in a declaration.
+func TestAStoredClientKeyDoesNotFollowAnotherURL(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t, withVariables)
+	ctx := t.Context()
+	const certificate = "-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n"
+	with := func(url, key string) delivery.Destination {
+		d := persistencetest.Endpoint("crm")
+		d.HTTP.URL, d.HTTP.Certificate, d.HTTP.Key = url, certificate, key
+		d.HTTP.Headers = delivery.Headers{"x-key": "hunter3"}
+		return d
+	}
+	apply := func(d delivery.Destination, by oversight.Actor) error {
+		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, by)
+		return err
+	}
+	const key = "-----BEGIN hunter1"
+	require.NoError(t, apply(with("https://one.example.com", key), integrator))
+	require.ErrorContains(t, apply(with("https://two.example.com", delivery.MaskedHeader), integrator), "http.key: give it again")
+	require.NoError(t, apply(with("https://one.example.com", delivery.MaskedHeader), integrator))
+	require.NoError(t, apply(with("https://two.example.com", delivery.MaskedHeader), persistencetest.Admin))
+	declared, err := db.Subscriptions.MaskHeaders(ctx, with("https://three.example.com", key))
+	require.NoError(t, err)
+	require.NoError(t, apply(declared, integrator))
+}
