@@ -23,8 +23,9 @@ func CheckChange(before *Destination, to Destination, givesSecret bool) error {
 	if to.HTTP.Secrets != "" && to.HTTP.Secrets != was.Secrets {
 		return event.Rejectf(event.CodeNeedsAdmin, "http.secrets: only an admin may name environment variables")
 	}
-	if to.HTTP.Proxy == ProxyDirect && was.Proxy != ProxyDirect {
-		return event.Rejectf(event.CodeNeedsAdmin, "http.proxy: only an admin may let a destination bypass the proxies")
+	if to.HTTP.Proxy == ProxyDirect && (was.Proxy != ProxyDirect || was.URL != to.HTTP.URL) {
+		return event.Rejectf(event.CodeNeedsAdmin,
+			"http.proxy: only an admin may let a destination bypass the proxies, or change the URL of one that does")
 	}
 	if before == nil || was.URL == to.HTTP.URL && SameJSON(was.Signature, to.HTTP.Signature) {
 		return nil

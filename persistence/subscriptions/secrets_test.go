@@ -180,7 +180,7 @@ func TestHeaderValuesAreSecrets(t *testing.T) {
 	require.Equal(t, crm.HTTP.Headers, sent())
 }
 
-// Only an admin lets a destination bypass the proxies. Others can keep that, and choose a proxy again.
+// Only an admin lets a destination bypass the proxies, and decides where it then goes. Others can keep that, and choose a proxy again.
 func TestOnlyAdminsBypassProxies(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.Open(t)
@@ -198,6 +198,9 @@ func TestOnlyAdminsBypassProxies(t *testing.T) {
 	require.NoError(t, apply(delivery.ProxyDirect, persistencetest.Admin))
 	d.Timeout = event.Duration(20 * time.Second)
 	require.NoError(t, apply(delivery.ProxyDirect, integrator))
+	d.HTTP.URL = "https://elsewhere.example.com"
+	require.Equal(t, event.CodeNeedsAdmin, event.CodeOf(apply(delivery.ProxyDirect, integrator)))
+	require.NoError(t, apply(delivery.ProxyDirect, persistencetest.Admin))
 	require.NoError(t, apply("office", integrator))
 	stored, err := db.Subscriptions.Destination(t.Context(), "crm")
 	require.NoError(t, err)
