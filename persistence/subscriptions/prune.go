@@ -23,7 +23,8 @@ UPDATE subscriptions
 
 	pruneDestinations = `
 UPDATE destinations
-   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, version = $2
+   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, client_key = NULL,
+       version = $2
  WHERE deleted_at IS NULL AND name = ANY ($1::text[]) RETURNING name, id`
 
 	// destinationsInUse finds a destination that can't be deleted.

@@ -296,3 +296,21 @@ func TestAStoredClientKeyDoesNotFollowAnotherURL(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, apply(declared, integrator))
 }
+
+// Nothing secret of a destination stays once it is deleted, alone or with many.
+func TestDeletedDestinationsKeepNoSecret(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t, withVariables)
+	ctx := t.Context()
+	for _, name := range []string{"one", "two"} {
+		d := persistencetest.Endpoint(name)
+		d.HTTP.Certificate, d.HTTP.Key = "-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n", "-----BEGIN hunter1"
+		d.HTTP.Headers = delivery.Headers{"x-key": "hunter2"}
+		_, err := db.Subscriptions.ApplyDestination(ctx, d, []delivery.Secret{{Value: "hunter3"}}, integrator)
+		require.NoError(t, err)
+	}
+	require.NoError(t, db.Subscriptions.DeleteDestination(ctx, "one", integrator))
+	require.NoError(t, db.Subscriptions.DeleteDestinations(ctx, []string{"two"}, integrator))
+	require.EqualValues(t, 2, persistencetest.Value[int64](db, `SELECT count(*) FROM destinations
+		WHERE deleted_at IS NOT NULL AND secrets IS NULL AND headers IS NULL AND client_key IS NULL`))
+}
