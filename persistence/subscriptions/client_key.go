@@ -1,6 +1,8 @@
 package subscriptions
 
 import (
+	"strings"
+
 	"holdfast/delivery"
 	"holdfast/event"
 )
@@ -27,7 +29,7 @@ func (s *Store) keyFor(d delivery.Destination, before *destination) (sealed []by
 		return nil, len(was) == 0, nil
 	}
 	if d.HTTP.Key == delivery.MaskedHeader {
-		if len(was) == 0 || before.HTTP == nil || before.HTTP.Certificate != d.HTTP.Certificate {
+		if len(was) == 0 || !sameCertificate(*before, d) {
 			return nil, false, event.Rejectf("invalid_destination",
 				"http.key: give the key of this certificate; the stored one belongs to another, or there is none")
 		}
@@ -38,4 +40,9 @@ func (s *Store) keyFor(d delivery.Destination, before *destination) (sealed []by
 	}
 	sealed, err = s.seal(clientKey{d.HTTP.Key})
 	return sealed, false, err
+}
+
+// sameCertificate ignores the white space around it, which forms and files change.
+func sameCertificate(before destination, d delivery.Destination) bool {
+	return before.HTTP != nil && strings.TrimSpace(before.HTTP.Certificate) == strings.TrimSpace(d.HTTP.Certificate)
 }

@@ -70,7 +70,7 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 			masked.Headers[name] = delivery.MaskedHeader
 		}
 	}
-	if masked.Key != "" && masked.Key == key {
+	if masked.Key != "" && masked.Key == key && sameCertificate(before, d) { // a renewed certificate comes with its key
 		masked.Key = delivery.MaskedHeader
 	}
 	d.HTTP = &masked
