@@ -131,6 +131,16 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 	}
 }
 
+// Whoever sets the URL of a proxy in place of its name doesn't find its password in a log.
+func TestTheNameOfAProxyIsShownOnlyIfItIsOne(t *testing.T) {
+	t.Parallel()
+	_, err := config.LoadFrom([]string{"HOLDFAST_PROXY=http://u:hunter2@10.0.0.5:3128"})
+	require.ErrorContains(t, err, "HOLDFAST_PROXY isn't the name of a proxy in HOLDFAST_PROXIES")
+	require.NotContains(t, err.Error(), "hunter2")
+	_, err = config.LoadFrom([]string{"HOLDFAST_PROXY=ofice"})
+	require.ErrorContains(t, err, `HOLDFAST_PROXY is "ofice", which isn't the name of a proxy in HOLDFAST_PROXIES`)
+}
+
 func TestTelemetryIsExportedOnlyIfConfigured(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -62,8 +62,11 @@ func (m *problems) validateProxy(p Proxy) {
 		return
 	}
 	if _, ok := list.Find(p.Default); p.Default != "" && !ok {
-		m.add("HOLDFAST_PROXY", fmt.Sprintf("is %q, which isn't the name of a proxy in HOLDFAST_PROXIES", p.Default),
-			strings.Join(append(list.Names(), "office")[:1], ""))
+		problem := "isn't the name of a proxy in HOLDFAST_PROXIES"
+		if proxy.IsName(p.Default) { // otherwise it may be a URL with a password
+			problem = fmt.Sprintf("is %q, which %s", p.Default, problem)
+		}
+		m.add("HOLDFAST_PROXY", problem, strings.Join(append(list.Names(), "office")[:1], ""))
 	}
 }
 

@@ -84,6 +84,9 @@ var (
 	validHost = regexp.MustCompile(`^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*$`)
 )
 
+// IsName reports whether the text can be the name of a proxy.
+func IsName(text string) bool { return validName.MatchString(text) }
+
 // Parse reads a list of name=URL, separated by commas or white space: office=http://user:password@10.0.0.5:3128. The schemes are
 // http, https and socks5. The parameter resolve of a URL, which can be repeated, has a host that the proxy resolves. Errors name
 // the entry by its name or position, and contain nothing of its URL.
@@ -92,7 +95,7 @@ func Parse(text string) (List, error) {
 	for i, entry := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		name, address, ok := strings.Cut(entry, "=")
 		switch {
-		case !ok || !validName.MatchString(name):
+		case !ok || !IsName(name):
 			return nil, fmt.Errorf("entry %d doesn't begin with a name of a-z, 0-9, -, _ and ., and =", i+1)
 		case name == Direct:
 			return nil, fmt.Errorf("entry %d is called %s, which stands for no proxy", i+1, Direct)
