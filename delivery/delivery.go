@@ -202,6 +202,8 @@ type Result struct {
 	Resent bool
 	// Proxy is the name of the proxy that the attempt used; "" if none.
 	Proxy string
+	// Connected: the attempt used a connection to the endpoint that was made for it, rather than a kept one.
+	Connected bool
 	At    time.Time
 	Took  time.Duration
 }

@@ -195,6 +195,13 @@ func (p *progress) aboutCertificate() string {
 	return ""
 }
 
+// connected reports whether the request has used a new connection.
+func (p *progress) connected() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.step >= stepConnected && !p.reused
+}
+
 // reach returns whether the endpoint's host was reached. A refused connection comes from the host. A kept connection on which
 // nothing came back shows nothing: the network may have gone.
 func (p *progress) reach(e *Error) delivery.Reach {

@@ -99,10 +99,11 @@ func TestDeliveriesLeaveThroughAProxy(t *testing.T) {
 					a, folder := newAuthority(t), t.TempDir()
 					target, got := serveAs(t, a, protocol, folder)
 					s := senderThrough(t, routesThrough(t, text), names, folder)
-					for range 3 {
+					for i := range 3 {
 						result := s.Send(t.Context(), target, jobOf(0), messageOf(`{}`))
 						require.Equal(t, delivery.OK, result.Kind, "%s: %s %s", protocol, result.Code, result.Error)
 						require.Equal(t, "office", result.Proxy)
+						require.Equal(t, i == 0, result.Connected)
 						require.Equal(t, delivery.Reached, result.Reach)
 						r := <-got
 						require.Equal(t, proxytest.Outgoing, from(t, r))

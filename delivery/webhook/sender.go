@@ -108,7 +108,7 @@ func (s *Sender) try(
 	}
 	defer func() { _ = response.Body.Close() }() // unread data doesn't matter
 	result = classOf(response, s.now())
-	result.Reach = delivery.Reached
+	result.Reach, result.Connected = delivery.Reached, p.connected()
 	if response.StatusCode != http.StatusSwitchingProtocols { // the rest isn't a response, and has no deadline
 		result.Answer = readAnswer(response, giveUp)
 	}
@@ -120,11 +120,11 @@ func (s *Sender) try(
 func (s *Sender) unanswered(ctx context.Context, p *progress, err error) (result delivery.Result, stale bool) {
 	if status := p.status(); status != 0 {
 		result = classOf(&http.Response{StatusCode: status, Header: http.Header{}}, s.now())
-		result.Reach = delivery.Reached
+		result.Reach, result.Connected = delivery.Reached, p.connected()
 		return result, false
 	}
 	e := p.failure(err)
-	result = delivery.Result{Kind: delivery.Bad, Code: e.Code, Error: e.Reason, Reach: p.reach(e)}
+	result = delivery.Result{Kind: delivery.Bad, Code: e.Code, Error: e.Reason, Reach: p.reach(e), Connected: p.connected()}
 	switch e.Code {
 	case codeStopped, delivery.CodeProxy:
 		result.Kind = delivery.Ours
