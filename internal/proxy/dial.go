@@ -14,6 +14,9 @@ import (
 // connectTimeout bounds the connection to the proxy itself, with TLS or the login of SOCKS5.
 const connectTimeout = 5 * time.Second
 
+// keepAlive ends an idle connection 25 s after the proxy, or the network to it, has gone without a word.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 2}
+
 // Dial connects to host:port through the proxy; the host is a name only if the proxy is to resolve it. The context bounds it, and
 // patience the answer of the proxy, unless it is 0. The error is an *Error, or the context's if that was canceled.
 func (p *Proxy) Dial(ctx context.Context, target string, patience time.Duration) (net.Conn, error) {
@@ -90,7 +93,7 @@ func (p *Proxy) connect(ctx context.Context) (net.Conn, *Error) {
 
 // reach connects to the proxy's address, which is the installation's decision, so that it may be private.
 func (p *Proxy) reach(ctx context.Context) (net.Conn, *Error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
+	conn, err := (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext(ctx, "tcp", p.address)
 	if err != nil {
 		return nil, p.unusable(connectFailure(err))
 	}
