@@ -204,8 +204,8 @@ type Result struct {
 	Proxy string
 	// Connected: the attempt used a connection to the endpoint that was made for it, rather than a kept one.
 	Connected bool
-	At    time.Time
-	Took  time.Duration
+	At        time.Time
+	Took      time.Duration
 }
 
 // Outcome is a job with its result.

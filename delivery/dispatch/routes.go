@@ -85,8 +85,8 @@ func (d *Dispatcher) checkReach(to delivery.Destination, result delivery.Result)
 	return result
 }
 
-// checkProxy alerts operators when a proxy can't be used, and when it can again. Only a new connection through it shows that: kept
-// ones last while it refuses others.
+// checkProxy alerts operators when a proxy can't be used, and when it can again. Only a new connection through it shows that:
+// kept ones last while it refuses others.
 func (d *Dispatcher) checkProxy(r *route, result delivery.Result) {
 	fails := result.Code == delivery.CodeProxy
 	if r.name == "" || !fails && !result.Connected {
