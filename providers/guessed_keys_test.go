@@ -83,6 +83,11 @@ func adyenReport(account string) sent {
 		`"pspReference":"settlement_report.csv","merchantAccountCode":"` + account + `","success":"true"}}]}`}
 }
 
+func dropboxSign(about, id string) sent {
+	return sent{body: `{"event":{"event_time":"1760000000","event_type":"` + about + `_confirmed","event_hash":"h","event_metadata":` +
+		`{"related_signature_id":null}},"` + about + `":{"` + about + `_id":"` + id + `"}}`}
+}
+
 func metaStatus(participant string) sent {
 	return sent{body: `{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"statuses":` +
 		`[{"id":"wamid.1","status":"read","recipient_id":"g1","recipient_participant_id":"` + participant + `","timestamp":"1"}]}}]}]}`}
@@ -141,12 +146,14 @@ func TestDifferentEventsHaveDifferentKeys(t *testing.T) {
 			twilio("CallSid", "CA1", "SequenceNumber", "1", "ConferenceSid", "CF1"),
 			twilio("CallSid", "CA1", "SequenceNumber", "1", "ConferenceSid", "CF2"),
 		}},
-		"a report for a second account": {"adyen", []sent{adyenReport("ShopA"), adyenReport("ShopB")}},
-		"a cart is updated":             {"shopify", shopify("carts/update", `{"id":"c1","token":"c1","line_items":[]}`)},
-		"a theme is published":          {"shopify", shopify("themes/publish", `{"id":1,"name":"Dawn","role":"main"}`)},
-		"an app is uninstalled twice":   {"shopify", shopify("app/uninstalled", `{"id":1,"name":"Shop"}`)},
-		"a location is deactivated":     {"shopify", shopify("locations/deactivate", `{"id":1,"active":false}`)},
-		"inventory is connected":        {"shopify", shopify("inventory_levels/connect", `{"inventory_item_id":1,"location_id":2}`)},
+		"two accounts are confirmed in one second": {"dropbox-sign", []sent{dropboxSign("account", "a1"), dropboxSign("account", "a2")}},
+		"two faxes in one second":                  {"dropbox-sign", []sent{dropboxSign("fax", "f1"), dropboxSign("fax", "f2")}},
+		"a report for a second account":            {"adyen", []sent{adyenReport("ShopA"), adyenReport("ShopB")}},
+		"a cart is updated":                        {"shopify", shopify("carts/update", `{"id":"c1","token":"c1","line_items":[]}`)},
+		"a theme is published":                     {"shopify", shopify("themes/publish", `{"id":1,"name":"Dawn","role":"main"}`)},
+		"an app is uninstalled twice":              {"shopify", shopify("app/uninstalled", `{"id":1,"name":"Shop"}`)},
+		"a location is deactivated":                {"shopify", shopify("locations/deactivate", `{"id":1,"active":false}`)},
+		"inventory is connected":                   {"shopify", shopify("inventory_levels/connect", `{"inventory_item_id":1,"location_id":2}`)},
 		"an issue is assigned, unassigned and assigned": {"sentry", []sent{
 			{`{"action":"assigned","data":{"issue":{"id":"1"}}}`, []string{"request-id", "r1"}},
 			{`{"action":"unassigned","data":{"issue":{"id":"1"}}}`, []string{"request-id", "r2"}},
