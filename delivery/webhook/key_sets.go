@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -24,8 +25,8 @@ import (
 )
 
 // Limits of the keys that senders publish. Anyone can name an unknown key, therefore the keys of one address are fetched at most
-// once a minute, whatever the reason. An API that is asked for one key is asked for each unknown one at most once a minute, and
-// for a few different ones.
+// once a minute, whatever the reason. An API that is asked for one key is asked for each known one at most once a minute, and for a
+// few unknown ones.
 const (
 	maxKeySetBytes  = 1 << 20
 	keySetTimeout   = 5 * time.Second
@@ -38,6 +39,7 @@ const (
 	oneKeyAtOnce    = 10
 	maxMissedKeys   = 64
 	maxSingleKeys   = 16
+	maxWantedKeys   = 1024
 	keySetRenewEach = time.Minute
 )
 
@@ -55,11 +57,13 @@ type KeySets struct {
 
 // keyHost is what is known of one address.
 type keyHost struct {
-	// answers has all keys under "", or one key under its ID.
+	// answers has all keys under "", or one key under the request for it.
 	answers  map[string]keyAnswer
 	fetching map[string]bool
 	// missed says when an ID turned out to be unknown there.
-	missed  map[string]time.Time
+	missed map[string]time.Time
+	// wanted are unknown keys of an API that haven't been fetched yet.
+	wanted  map[string]wantedKey
 	budget  *rate.Limiter
 	failing bool
 }
@@ -68,6 +72,15 @@ type keyHost struct {
 type keyAnswer struct {
 	keys  []jws.Key
 	until time.Time
+	// asked is when it was last fetched, with success or without.
+	asked time.Time
+}
+
+// wantedKey is a key for which some requests wait.
+type wantedKey struct {
+	at       jws.Set
+	keyID    string
+	requests int
 }
 
 // NewKeySets returns an empty cache that also reaches the allowed networks. Requests go through a proxy unless it is nil.
@@ -84,15 +97,14 @@ func (k *KeySets) Keys(at jws.Set, keyID string) ([]jws.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	host, now := k.hostOf(at), k.now()
-	question := questionOf(at, keyID)
-	answer := host.answers[question]
+	answer := host.answers[questionOf(at)]
 	if now.Before(answer.until.Add(keySetOutage)) && (at.Body != nil || answer.has(keyID)) {
 		if !now.Before(answer.until) {
 			k.fetchSoon(host, at, keyID)
 		}
 		return answer.keys, nil
 	}
-	if missed, ok := host.missed[keyID]; ok && now.Sub(missed) < keySetEach {
+	if missed, ok := host.missed[missOf(at, keyID)]; ok && now.Sub(missed) < keySetEach {
 		return nil, denial.Of(denial.BadToken)
 	}
 	k.fetchSoon(host, at, keyID)
@@ -123,12 +135,15 @@ func (k *KeySets) renew(at jws.Set) {
 	}
 }
 
-// questionOf returns the key of an answer.
-func questionOf(at jws.Set, keyID string) string {
+// questionOf returns what an answer is kept under. The request for a single key contains its ID and our credentials.
+func questionOf(at jws.Set) string { return string(at.Body) }
+
+// missOf returns what an unknown ID is kept under: a set of keys is fetched for any ID.
+func missOf(at jws.Set, keyID string) string {
 	if at.Body == nil {
-		return ""
+		return keyID
 	}
-	return keyID
+	return questionOf(at)
 }
 
 // has reports whether a token may be signed with one of the keys.
@@ -139,7 +154,7 @@ func (a keyAnswer) has(keyID string) bool {
 func (k *KeySets) hostOf(at jws.Set) *keyHost {
 	host := k.hosts[at.URL]
 	if host == nil {
-		host = &keyHost{answers: map[string]keyAnswer{}, fetching: map[string]bool{}, missed: map[string]time.Time{}}
+		host = &keyHost{answers: map[string]keyAnswer{}, fetching: map[string]bool{}, missed: map[string]time.Time{}, wanted: map[string]wantedKey{}}
 		host.budget = rate.NewLimiter(rate.Every(keySetEach), 1)
 		if at.Body != nil {
 			host.budget = rate.NewLimiter(rate.Every(oneKeyEach), oneKeyAtOnce)
@@ -149,19 +164,69 @@ func (k *KeySets) hostOf(at jws.Set) *keyHost {
 	return host
 }
 
-// fetchSoon begins a fetch, unless there is one or there was one just now.
+// fetchSoon begins a fetch, unless there is one or there was one just now. A known key of an API never waits for unknown ones. Of
+// these, the one for which most requests wait is fetched first: a stranger makes up a new ID each time, and a sender repeats its own.
 func (k *KeySets) fetchSoon(host *keyHost, at jws.Set, keyID string) {
-	question := questionOf(at, keyID)
-	if host.fetching[question] || !host.budget.AllowN(k.now(), 1) {
-		return
+	question, now := questionOf(at), k.now()
+	answer, isKnown := host.answers[question]
+	switch {
+	case host.fetching[question]:
+	case at.Body == nil:
+		if host.budget.AllowN(now, 1) {
+			k.begin(host, at, keyID)
+		}
+	case isKnown:
+		if now.Sub(answer.asked) >= keySetEach {
+			answer.asked = now
+			host.answers[question] = answer
+			k.begin(host, at, keyID)
+		}
+	default:
+		host.want(at, keyID)
+		if host.budget.AllowN(now, 1) {
+			next := host.wanted[host.mostWanted(question)]
+			delete(host.wanted, questionOf(next.at))
+			k.begin(host, next.at, next.keyID)
+		}
 	}
-	host.fetching[question] = true
+}
+
+// want counts a request that waits for an unknown key. There is always room for another: one of the least wanted goes.
+func (h *keyHost) want(at jws.Set, keyID string) {
+	question := questionOf(at)
+	one, ok := h.wanted[question]
+	if !ok && len(h.wanted) >= maxWantedKeys {
+		least, requests := "", math.MaxInt
+		for other, w := range h.wanted {
+			if w.requests < requests {
+				least, requests = other, w.requests
+			}
+		}
+		delete(h.wanted, least)
+	}
+	h.wanted[question] = wantedKey{at, keyID, one.requests + 1}
+}
+
+// mostWanted returns the question for which most requests wait, and of equal ones the given.
+func (h *keyHost) mostWanted(question string) string {
+	most := h.wanted[question].requests
+	for other, w := range h.wanted {
+		if w.requests > most {
+			question, most = other, w.requests
+		}
+	}
+	return question
+}
+
+func (k *KeySets) begin(host *keyHost, at jws.Set, keyID string) {
+	host.fetching[questionOf(at)] = true
 	k.fetches.Go(func() {
 		keys, life, err := k.fetch(at)
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		delete(host.fetching, question)
-		host.put(at, keyID, keyAnswer{keys, k.now().Add(life)}, err, k.now())
+		delete(host.fetching, questionOf(at))
+		now := k.now()
+		host.put(at, keyID, keyAnswer{keys: keys, until: now.Add(life), asked: now}, err, now)
 	})
 }
 
@@ -181,18 +246,22 @@ func (h *keyHost) put(at jws.Set, keyID string, answer keyAnswer, err error, now
 		slog.Info("keys.available", "host", hostOf(at.URL))
 	}
 	h.failing = false
-	if err == nil {
-		h.answers[questionOf(at, keyID)] = answer
+	question := questionOf(at)
+	isThere := err == nil && (keyID == "" || answer.has(keyID))
+	if isThere || at.Body == nil {
+		h.answers[question] = answer
+	} else {
+		delete(h.answers, question) // the sender has withdrawn it
 	}
-	if keyID != "" && (err != nil || at.Body == nil && !answer.has(keyID)) {
+	if !isThere {
 		if len(h.missed) >= maxMissedKeys {
 			clear(h.missed)
 		}
-		h.missed[keyID] = now
+		h.missed[missOf(at, keyID)] = now
 	}
-	for oldest := range h.answers { // an API has a few valid keys
-		if len(h.answers) > maxSingleKeys && oldest != keyID {
-			delete(h.answers, oldest)
+	for other := range h.answers { // an API has a few valid keys
+		if len(h.answers) > maxSingleKeys && other != question {
+			delete(h.answers, other)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -207,6 +208,66 @@ func TestSingleKeysOfAnAPI(t *testing.T) {
 	clock.forward(keySetMaxLife)
 	h.put("/key", "<html>")
 	require.Empty(t, check(t, k, named("k1"), "k1"))
+}
+
+// namedKey returns the request for one key. The host knows only those at its path.
+func namedKey(path, id string) jws.Set {
+	return jws.Set{URL: "https://" + keyHostName + path, Body: []byte(`{"key_id":"` + id + `"}`), Answer: "key"}
+}
+
+// Strangers who name a new key each time delay a sender's key by a few requests only, and one that is known not at all.
+func TestStrangersDoNotStarveASender(t *testing.T) {
+	t.Parallel()
+	h := newCertificateHost(t)
+	h.put("/key", `{"key":`+keyNamed("k1")+`}`)
+	k, clock := keySetsOf(h, "127.0.0.0/8")
+	made := 0
+	strangers := func(n int) {
+		for range n {
+			made++
+			_, err := k.Keys(namedKey("/key", "x"+strconv.Itoa(made)), "x"+strconv.Itoa(made))
+			require.Error(t, err)
+		}
+		k.fetches.Wait()
+	}
+	strangers(2 * maxWantedKeys)
+	require.LessOrEqual(t, len(k.hosts[namedKey("/key", "").URL].wanted), maxWantedKeys)
+	tries := 0
+	for ; tries < 10 && check(t, k, namedKey("/key", "k1"), "k1") != ""; tries++ {
+		clock.forward(3 * time.Second)
+		strangers(9)
+	}
+	require.Less(t, tries, 10)
+
+	clock.forward(keySetLife)
+	strangers(100)
+	asked := h.asked.Load()
+	require.Empty(t, check(t, k, namedKey("/key", "k1"), "k1"))
+	require.Equal(t, asked+1, h.asked.Load(), "a known key is renewed, whoever else asks")
+	clock.forward(keySetMaxLife + keySetOutage + keySetLife)
+	strangers(100)
+	require.Equal(t, denial.NoKeys, check(t, k, namedKey("/key", "k1"), "k1"))
+	require.Empty(t, check(t, k, namedKey("/key", "k1"), "k1"))
+}
+
+// A key that an API no longer knows is refused from then on.
+func TestAWithdrawnSingleKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newCertificateHost(t)
+	h.put("/key", `{"key":`+keyNamed("k1")+`}`)
+	k, clock := keySetsOf(h, "127.0.0.0/8")
+	at := namedKey("/key", "k1")
+	require.Equal(t, denial.NoKeys, check(t, k, at, "k1"))
+	require.Empty(t, check(t, k, at, "k1"))
+	h.mu.Lock()
+	delete(h.files, "/key")
+	h.mu.Unlock()
+	clock.forward(keySetLife)
+	require.Empty(t, check(t, k, at, "k1"), "this request has caused the fetch")
+	require.Equal(t, denial.BadToken, check(t, k, at, "k1"))
+	clock.forward(keySetEach)
+	require.Equal(t, denial.NoKeys, check(t, k, at, "k1"), "it is asked for again")
+	require.Equal(t, denial.BadToken, check(t, k, at, "k1"))
 }
 
 // The sets of configured providers are fetched before a request needs them.
