@@ -97,7 +97,7 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 		return denial.At(denial.MalformedToken, s.part())
 	}
 	if s.keys == nil {
-		if err = s.checkSignature(k, token); err != nil {
+		if err = s.checkSignature(k, token, now); err != nil {
 			return err
 		}
 		return s.checkClaims(k, r, token, now)
@@ -106,10 +106,10 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	if err = s.checkClaims(k, r, token, now); err != nil {
 		return err
 	}
-	return s.checkSignature(k, token)
+	return s.checkSignature(k, token, now)
 }
 
-func (s *jwtScheme) checkSignature(k keyring, token jws.Token) error {
+func (s *jwtScheme) checkSignature(k keyring, token jws.Token, now time.Time) error {
 	if s.algorithm == hs256 {
 		secrets, err := k.usable(s.secretsName)
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *jwtScheme) checkSignature(k keyring, token jws.Token) error {
 		}
 		return denial.At(denial.BadToken, s.part())
 	}
-	keys, err := s.publicKeys(k, token)
+	keys, err := s.publicKeys(k, token, now)
 	switch isSigner := func(key crypto.PublicKey) bool { return token.Verify(s.algorithm, key) }; {
 	case slices.ContainsFunc(keys, isSigner):
 		return nil

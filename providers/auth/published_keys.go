@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/providers/auth/denial"
 	"holdfast/providers/auth/jws"
@@ -162,7 +163,7 @@ func (k *publishedKeys) host() string {
 }
 
 // publicKeys returns the keys with which a token may be signed. With an error they may not be all.
-func (s *jwtScheme) publicKeys(k keyring, token jws.Token) (keys []crypto.PublicKey, err error) {
+func (s *jwtScheme) publicKeys(k keyring, token jws.Token, now time.Time) (keys []crypto.PublicKey, err error) {
 	if s.keys == nil {
 		return s.ownKeys(k)
 	}
@@ -178,7 +179,7 @@ func (s *jwtScheme) publicKeys(k keyring, token jws.Token) (keys []crypto.Public
 	}
 	for _, set := range sets {
 		found, failed := k.keySets(set, token.KeyID)
-		for _, key := range jws.For(token, s.algorithm, found) {
+		for _, key := range jws.For(token, s.algorithm, found, now) {
 			keys = append(keys, key.Public)
 		}
 		if failed != nil && (err == nil || denial.Further(failed, err)) {

@@ -58,10 +58,13 @@ func (c Claims) IsFor(audiences []string) bool {
 	return false
 }
 
+// maxUnix is the latest time that is read, in seconds. It is after the year 5000.
+const maxUnix = 1e11
+
 // Time returns a time in unix seconds, which may have a fraction; ok is false if there is none.
 func (c Claims) Time(name string) (at time.Time, ok bool) {
 	seconds, ok := c[name].(float64)
-	if !ok || seconds < 0 || seconds > 1e11 {
+	if !ok || seconds < 0 || seconds > maxUnix {
 		return time.Time{}, false
 	}
 	return time.Unix(int64(seconds), 0), true

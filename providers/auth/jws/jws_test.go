@@ -158,7 +158,7 @@ func TestKeysAreReadOneByOne(t *testing.T) {
 	require.Equal(t, len(odd), skipped)
 
 	ids := func(token Token, algorithm string) (all []string) {
-		for _, key := range For(token, algorithm, keys) {
+		for _, key := range For(token, algorithm, keys, time.Now()) {
 			all = append(all, key.ID)
 		}
 		return all
@@ -176,7 +176,7 @@ func TestKeysAreReadOneByOne(t *testing.T) {
 	many, _, err := ParseKeys([]byte(`{"keys":[` + strings.TrimSuffix(strings.Repeat(rfcP256+",", 1000), ",") + `]}`))
 	require.NoError(t, err)
 	require.Len(t, many, maxKeys)
-	require.Len(t, For(Token{}, ES256, many), maxTried)
+	require.Len(t, For(Token{}, ES256, many, time.Now()), maxTried)
 }
 
 // Coordinates that some publishers write without leading zeros are the same key.
@@ -206,6 +206,21 @@ func TestTheAnswerOfAnAPI(t *testing.T) {
 	for _, text := range []string{``, `{}`, `{"data":[]}`, `{"data":{"key":null}}`, `{"data":{"key":{"kty":"oct"}}}`, rfcP256} {
 		_, err := at.ParseAnswer([]byte(text))
 		require.Error(t, err, text)
+	}
+}
+
+// A publisher can say when a key ends. One whose end can't be read is unusable.
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	const key = `{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",` +
+		`"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","expired_at":`
+	for end, valid := range map[string]bool{
+		"null": true, "1800000001": true, "1800000000.5": false, "1800000000": false, "1": false, "0": false, "-1": false,
+		"1e300": true, `"soon"`: false, "true": false,
+	} {
+		one, ok := ParseKey([]byte(key + end + "}"))
+		require.Equal(t, valid, ok && len(For(Token{}, ES256, []Key{one}, now)) == 1, end)
 	}
 }
 

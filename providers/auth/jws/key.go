@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Limits of a set of keys. Larger ones are mistakes: senders publish the current key, the next and the last.
@@ -25,9 +26,11 @@ type Key struct {
 	// Algorithm is "" if the publisher doesn't say it.
 	Algorithm string
 	Public    crypto.PublicKey
+	// Expired is when the key ceases to be valid; zero if its publisher doesn't say it.
+	Expired time.Time
 }
 
-// jwk is a key as it is written. Kty, crv and the numbers are RFC 7518's.
+// jwk is a key as it is written. Kty, crv and the numbers are RFC 7518's. Plaid adds expired_at, in unix seconds.
 type jwk struct {
 	Type       string   `json:"kty"`
 	ID         string   `json:"kid"`
@@ -39,6 +42,7 @@ type jwk struct {
 	Y          string   `json:"y"`
 	N          string   `json:"n"`
 	E          string   `json:"e"`
+	Expired    *float64 `json:"expired_at"`
 }
 
 // ParseKeys parses a set of keys: an object with the list `keys`. A key that can't be used, such as one of another type, is
@@ -66,6 +70,9 @@ func ParseKey(text []byte) (key Key, ok bool) {
 		return Key{}, false
 	}
 	key = Key{ID: k.ID, Algorithm: k.Algorithm}
+	if k.Expired != nil {
+		key.Expired = time.Unix(int64(min(max(*k.Expired, 0), maxUnix)), 0)
+	}
 	switch k.Type {
 	case "RSA":
 		key.Public, ok = k.rsa()
@@ -102,11 +109,12 @@ func (k jwk) ec() (*ecdsa.PublicKey, bool) {
 	return key, err == nil
 }
 
-// For returns the keys with which a token may be signed: those that fit the algorithm and have its ID. A token without an ID may
-// be signed with any of them.
-func For(t Token, algorithm string, keys []Key) []Key {
+// For returns the keys with which a token may be signed: those that haven't expired, fit the algorithm and have its ID. A token
+// without an ID may be signed with any of them.
+func For(t Token, algorithm string, keys []Key, now time.Time) []Key {
 	found := slices.DeleteFunc(slices.Clone(keys), func(k Key) bool {
-		return t.KeyID != "" && k.ID != t.KeyID || k.Algorithm != "" && k.Algorithm != algorithm || !Fits(algorithm, k.Public)
+		return !k.Expired.IsZero() && !now.Before(k.Expired) || t.KeyID != "" && k.ID != t.KeyID ||
+			k.Algorithm != "" && k.Algorithm != algorithm || !Fits(algorithm, k.Public)
 	})
 	return found[:min(len(found), maxTried)]
 }
