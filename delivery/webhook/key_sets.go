@@ -25,8 +25,8 @@ import (
 )
 
 // Limits of the keys that senders publish. Anyone can name an unknown key, therefore the keys of one address are fetched at most
-// once a minute, whatever the reason. An API that is asked for one key is asked for each known one at most once a minute, and for a
-// few unknown ones.
+// once a minute, whatever the reason. An API that is asked for one key is asked for each known one at most once a minute, and
+// for a few unknown ones.
 const (
 	maxKeySetBytes  = 1 << 20
 	keySetTimeout   = 5 * time.Second
@@ -154,7 +154,9 @@ func (a keyAnswer) has(keyID string) bool {
 func (k *KeySets) hostOf(at jws.Set) *keyHost {
 	host := k.hosts[at.URL]
 	if host == nil {
-		host = &keyHost{answers: map[string]keyAnswer{}, fetching: map[string]bool{}, missed: map[string]time.Time{}, wanted: map[string]wantedKey{}}
+		host = &keyHost{
+			answers: map[string]keyAnswer{}, fetching: map[string]bool{}, missed: map[string]time.Time{}, wanted: map[string]wantedKey{},
+		}
 		host.budget = rate.NewLimiter(rate.Every(keySetEach), 1)
 		if at.Body != nil {
 			host.budget = rate.NewLimiter(rate.Every(oneKeyEach), oneKeyAtOnce)
@@ -165,7 +167,8 @@ func (k *KeySets) hostOf(at jws.Set) *keyHost {
 }
 
 // fetchSoon begins a fetch, unless there is one or there was one just now. A known key of an API never waits for unknown ones. Of
-// these, the one for which most requests wait is fetched first: a stranger makes up a new ID each time, and a sender repeats its own.
+// these, the one for which most requests wait is fetched first: a stranger makes up a new ID each time, and a sender repeats its
+// own.
 func (k *KeySets) fetchSoon(host *keyHost, at jws.Set, keyID string) {
 	question, now := questionOf(at), k.now()
 	answer, isKnown := host.answers[question]
@@ -291,7 +294,8 @@ func (k *KeySets) fetch(at jws.Set) (keys []jws.Key, life time.Duration, err err
 	switch {
 	case err != nil:
 		return nil, 0, failure(err)
-	case at.Body != nil && (response.StatusCode == http.StatusBadRequest || response.StatusCode == http.StatusNotFound):
+	case at.Body != nil && response.StatusCode == http.StatusNotFound,
+		response.StatusCode == http.StatusBadRequest && at.IsUnknown(text): // wrong credentials are often a 400, too
 		return nil, 0, errNoSuchKey
 	case response.StatusCode != http.StatusOK:
 		return nil, 0, &Error{Code: codeAnswer, Reason: fmt.Sprintf("the response has the status %d", response.StatusCode)}

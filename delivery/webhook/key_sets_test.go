@@ -270,6 +270,31 @@ func TestAWithdrawnSingleKeyIsRefused(t *testing.T) {
 	require.Equal(t, denial.BadToken, check(t, k, at, "k1"))
 }
 
+// Only an answer that says so means that there is no such key. Any other error can be about our credentials.
+func TestErrorsOfAnAPIAreNotAMissingKey(t *testing.T) {
+	t.Parallel()
+	h := newCertificateHost(t)
+	k, clock := keySetsOf(h, "127.0.0.0/8")
+	at := namedKey("/400/key", "k1")
+	at.Unknown = "NO_SUCH_KEY"
+	for text, want := range map[string]denial.Reason{
+		`{"error_type":"INVALID_INPUT","error_code":"INVALID_API_KEYS"}`: denial.NoKeys,
+		`{"error_type":"INVALID_INPUT","error_code":"NO_SUCH_KEY"}`:      denial.BadToken,
+		`{"error":{"code":"NO_SUCH_KEY"}}`:                               denial.NoKeys,
+		`NO_SUCH_KEY`:                                                    denial.NoKeys,
+		``:                                                               denial.NoKeys,
+	} {
+		h.put("/400/key", text)
+		require.Equal(t, denial.NoKeys, check(t, k, at, "k1"))
+		require.Equal(t, want, check(t, k, at, "k1"), text)
+		clock.forward(keySetEach)
+	}
+	at.Unknown = ""
+	h.put("/400/key", `{"error_code":""}`)
+	require.Equal(t, denial.NoKeys, check(t, k, at, "k1"))
+	require.Equal(t, denial.NoKeys, check(t, k, at, "k1"))
+}
+
 // The sets of configured providers are fetched before a request needs them.
 func TestPublishedKeysAreFetchedAhead(t *testing.T) {
 	t.Parallel()

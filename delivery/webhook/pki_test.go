@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -156,6 +157,9 @@ func (h *certificateHost) serve(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case h.down.Load():
 		w.WriteHeader(http.StatusServiceUnavailable)
+	case strings.HasPrefix(r.URL.Path, "/400/"):
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, text)
 	case r.URL.Path == "/moved.pem":
 		http.Redirect(w, r, "/valid.pem", http.StatusFound)
 	case !ok:

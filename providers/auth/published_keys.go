@@ -29,6 +29,7 @@ type publishedKeys struct {
 	variable string
 	post     map[string]string
 	answer   string
+	unknown  string
 }
 
 // postKeyID stands for the ID of a key in a request for it.
@@ -49,7 +50,7 @@ func newPublishedKeys(p *definition.Problems, field string, d *definition.JWT) *
 		}
 		return nil
 	}
-	k := &publishedKeys{url: d.Keys.URL, post: d.Keys.Post, answer: d.Keys.Answer}
+	k := &publishedKeys{url: d.Keys.URL, post: d.Keys.Post, answer: d.Keys.Answer, unknown: d.Keys.Unknown}
 	if d.Algorithm == "" || d.Algorithm == hs256 {
 		p.Add(field+".algorithm", "want that of the sender's keys: RS256, ES256 or ES512")
 	}
@@ -66,6 +67,9 @@ func newPublishedKeys(p *definition.Problems, field string, d *definition.JWT) *
 	}
 	if (len(k.post) > 0) != (k.answer != "") || len(k.post) > 0 && !slices.Contains(slices.Collect(maps.Values(k.post)), "{kid}") {
 		p.Add(field+".keys.post", "want a field with {kid}, together with answer: the path of the key in the answer")
+	}
+	if k.unknown != "" && len(k.post) == 0 {
+		p.Add(field+".keys.unknown", "is for post: a set of keys is fetched as a whole")
 	}
 	for name, value := range k.post {
 		if variable := k.variableOf(value); variable != "" {
@@ -127,7 +131,7 @@ func (k *publishedKeys) sets(ring keyring, keyID string) (all []jws.Set, err err
 	for _, host := range hosts {
 		if k.variable == "" || isHostPart(host) {
 			address := strings.ReplaceAll(k.url, "{"+k.variable+"}", host)
-			all = append(all, jws.Set{URL: address, Body: body, Answer: k.answer})
+			all = append(all, jws.Set{URL: address, Body: body, Answer: k.answer, Unknown: k.unknown})
 		}
 	}
 	if len(all) == 0 {

@@ -298,6 +298,7 @@ func TestInvalidPublishedKeys(t *testing.T) {
 		`{algorithm: RS256, account: a, keys: {url: "https://u@a.example/jwks"}}`:                               "auth[0].jwt.keys.url",
 		`{algorithm: RS256, account: a, keys: {url: "https://a.example/{A_PATH}"}}`:                             "auth[0].jwt.keys.url",
 		`{algorithm: RS256, keys: {url: "https://a.example/k", post: {a: b}, answer: key}}`:                     "auth[0].jwt.keys.post",
+		`{algorithm: RS256, account: a, keys: {url: "https://a.example/k", unknown: X}}`:                        "auth[0].jwt.keys.unknown",
 		`{algorithm: RS256, keys: {url: "https://a.example/k", post: {a: "{kid}"}}}`:                            "auth[0].jwt.keys.post",
 		`{algorithm: RS256, keys: {url: "https://a.example/k", post: {a: "{kid}", b: "{lower}"}, answer: key}}`: "auth[0].jwt.keys.post.b",
 		`{algorithm: RS256, header: x-a, body: b, account: a, ` + keys + `}`:                                    "want one of header, body and payload",

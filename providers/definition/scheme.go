@@ -171,6 +171,9 @@ type PublishedKeys struct {
 	Post map[string]string `yaml:"post"`
 	// Answer is the dotted path of the key in the answer to Post.
 	Answer string `yaml:"answer"`
+	// Unknown is a field's value in an answer with the status 400 that says there is no such key, such as an error code. Any other
+	// 400 can be about our credentials: the sender is asked to retry. 404 always says that there is none.
+	Unknown string `yaml:"unknown"`
 }
 
 // Proxied is a client certificate that a trusted proxy has verified and describes in a header. The header of anyone else is

@@ -126,6 +126,22 @@ type Set struct {
 	Body []byte
 	// Answer is the dotted path of the one key in the answer of the API.
 	Answer string
+	// Unknown is the value of a field that says the API has no such key; "" if none does.
+	Unknown string
+}
+
+// IsUnknown reports whether an answer with an error says that there is no such key.
+func (s Set) IsUnknown(text []byte) bool {
+	var fields map[string]any
+	if s.Unknown == "" || json.Unmarshal(text, &fields) != nil {
+		return false
+	}
+	for _, value := range fields {
+		if value == s.Unknown {
+			return true
+		}
+	}
+	return false
 }
 
 // ParseAnswer parses what a set's URL returns.
