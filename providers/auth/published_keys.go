@@ -116,7 +116,10 @@ func (k *publishedKeys) ready(ring keyring, s *jwtScheme) error {
 	return err
 }
 
-// sets returns the addresses of the keys: several if the variable of the host has several values.
+// maxBodies is how many combinations of values are tried for one key, while variables have several.
+const maxBodies = 4
+
+// sets returns the addresses of the keys: several if a variable has several values.
 func (k *publishedKeys) sets(ring keyring, keyID string) (all []jws.Set, err error) {
 	hosts := []string{""}
 	if k.variable != "" {
@@ -124,14 +127,16 @@ func (k *publishedKeys) sets(ring keyring, keyID string) (all []jws.Set, err err
 			return nil, err
 		}
 	}
-	body, err := k.body(ring, keyID)
+	bodies, err := k.bodies(ring, keyID)
 	if err != nil {
 		return nil, err
 	}
 	for _, host := range hosts {
 		if k.variable == "" || isHostPart(host) {
 			address := strings.ReplaceAll(k.url, "{"+k.variable+"}", host)
-			all = append(all, jws.Set{URL: address, Body: body, Answer: k.answer, Unknown: k.unknown})
+			for _, body := range bodies {
+				all = append(all, jws.Set{URL: address, Body: body, Answer: k.answer, Unknown: k.unknown})
+			}
 		}
 	}
 	if len(all) == 0 {
@@ -140,24 +145,40 @@ func (k *publishedKeys) sets(ring keyring, keyID string) (all []jws.Set, err err
 	return all, nil
 }
 
-// body returns the request for one key; nil if all keys are published together.
-func (k *publishedKeys) body(ring keyring, keyID string) ([]byte, error) {
+// bodies returns the requests for one key, one for each combination of the variables' values: during a rotation, any of them can
+// be the valid one. It is one nil if all keys are published together.
+func (k *publishedKeys) bodies(ring keyring, keyID string) (all [][]byte, err error) {
 	if len(k.post) == 0 {
-		return nil, nil
+		return [][]byte{nil}, nil
 	}
-	fields := maps.Clone(k.post)
-	for name, value := range fields {
-		if value == "{"+postKeyID+"}" {
-			fields[name] = keyID
-		} else if variable := k.variableOf(value); variable != "" {
-			values, err := ring.values(variable)
-			if err != nil {
+	requests := []map[string]string{{}}
+	for _, name := range slices.Sorted(maps.Keys(k.post)) {
+		values := []string{k.post[name]}
+		if values[0] == "{"+postKeyID+"}" {
+			values[0] = keyID
+		} else if variable := k.variableOf(values[0]); variable != "" {
+			if values, err = ring.values(variable); err != nil {
 				return nil, err
 			}
-			fields[name] = values[0]
 		}
+		var next []map[string]string
+		for _, fields := range requests {
+			for _, value := range values {
+				with := maps.Clone(fields)
+				with[name] = value
+				next = append(next, with)
+			}
+		}
+		requests = next[:min(len(next), maxBodies)]
 	}
-	return json.Marshal(fields)
+	for _, fields := range requests {
+		body, err := json.Marshal(fields)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, body)
+	}
+	return all, nil
 }
 
 // host returns where the keys are, as the definition says it.
@@ -166,7 +187,8 @@ func (k *publishedKeys) host() string {
 	return host
 }
 
-// publicKeys returns the keys with which a token may be signed. With an error they may not be all.
+// publicKeys returns the keys with which a token may be signed. With an error they may not be all: if some couldn't be fetched,
+// the error says that, since the token may be signed with one of them.
 func (s *jwtScheme) publicKeys(k keyring, token jws.Token, now time.Time) (keys []crypto.PublicKey, err error) {
 	if s.keys == nil {
 		return s.ownKeys(k)
@@ -186,7 +208,10 @@ func (s *jwtScheme) publicKeys(k keyring, token jws.Token, now time.Time) (keys 
 		for _, key := range jws.For(token, s.algorithm, found, now) {
 			keys = append(keys, key.Public)
 		}
-		if failed != nil && (err == nil || denial.Further(failed, err)) {
+		if set.Body != nil && len(keys) > 0 { // the API needn't be asked again with other credentials
+			return keys, nil
+		}
+		if failed != nil && (err == nil || denial.ReasonOf(failed) == denial.NoKeys) {
 			err = failed
 		}
 	}

@@ -214,6 +214,21 @@ auth:
 	require.Equal(t, "https://sandbox.acme.example/key", asked[0].URL)
 	require.JSONEq(t, `{"client_id":"c-1","secret":"the secret of acme","key_id":"k\"1","purpose":"webhooks"}`, string(asked[0].Body))
 	require.Equal(t, "key", asked[0].Answer)
+
+	asked = nil
+	rotated := a.WithKeySets(func(at jws.Set, id string) ([]jws.Key, error) {
+		if !strings.Contains(string(at.Body), "the new secret of acme") {
+			asked = append(asked, at)
+			return nil, denial.Of(denial.NoKeys)
+		}
+		return get(at, id)
+	}).WithSecrets(func(name string) []string {
+		return map[string][]string{
+			"ACME_ENVIRONMENT": {"sandbox"}, "ACME_CLIENT": {"c-1"}, "ACME_SECRET": {"the secret of acme", "the new secret of acme"},
+		}[name]
+	})
+	require.NoError(t, rotated.Authenticate(r, clock), "either secret can be the valid one")
+	require.Len(t, asked, 2)
 	require.Empty(t, configured.KeySets(), "nothing can be asked for before a token names its key")
 	require.Equal(t, denial.Expired, denial.ReasonOf(configured.Authenticate(r, clock.Add(6*time.Minute))))
 	require.Equal(t, denial.TimestampFromFuture, denial.ReasonOf(configured.Authenticate(r, clock.Add(-6*time.Minute))))
