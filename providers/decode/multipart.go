@@ -27,6 +27,8 @@ const MultipartType = "multipart/form-data"
 const (
 	maxParts      = 1000
 	maxPartName   = 256
+	maxPartLines  = 16      // of a part's headers
+	maxPartHeader = 4 << 10 // of these lines together, in bytes
 	maxPartFields = 4 << 20 // of all fields together, in bytes
 	maxBoundary   = 70
 )
@@ -57,7 +59,7 @@ func boundaryIn(body []byte) string {
 // formParts reads the parts of a body in their order. Parts without a name, and bodies without an end, are errors.
 func formParts(body []byte) (parts []formPart, err error) {
 	boundary := boundaryIn(body)
-	if boundary == "" {
+	if boundary == "" || !headersFit(body, boundary) {
 		return nil, errNotMultipart
 	}
 	reader, room := multipart.NewReader(bytes.NewReader(body), boundary), maxPartFields
@@ -75,6 +77,28 @@ func formParts(body []byte) (parts []formPart, err error) {
 		}
 		parts, room = append(parts, one), room-len(one.text)
 	}
+}
+
+// headersFit reports whether the headers of all parts are within their limits, without reading them: a short line takes many
+// times its length in memory.
+func headersFit(body []byte, boundary string) bool {
+	delimiter, lines, size, inHeaders := []byte("--"+boundary), 0, 0, false
+	for len(body) > 0 {
+		line, rest, _ := bytes.Cut(body, []byte("\n"))
+		body = rest
+		switch {
+		case bytes.Equal(bytes.TrimRight(line, " \t\r"), delimiter):
+			lines, size, inHeaders = 0, 0, true
+		case !inHeaders:
+		case len(bytes.TrimRight(line, "\r")) == 0:
+			inHeaders = false
+		default:
+			if lines, size = lines+1, size+len(line); lines > maxPartLines || size > maxPartHeader {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func readPart(raw *multipart.Part, room int) (p formPart, err error) {

@@ -30,10 +30,13 @@ type header struct {
 	Critical  json.RawMessage `json:"crit"`
 }
 
+// maxHeader bounds the encoded header, which is parsed before the signature is verified. Certificates in it have some kilobytes.
+const maxHeader = 32 << 10
+
 // Parse parses the compact form: three parts in base64url without padding, with dots between them.
 func Parse(text string) (Token, error) {
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 {
+	parts := strings.SplitN(text, ".", 4)
+	if len(parts) != 3 || len(parts[0]) > maxHeader {
 		return Token{}, ErrMalformed
 	}
 	var head header
@@ -44,8 +47,8 @@ func Parse(text string) (Token, error) {
 		return Token{}, ErrMalformed
 	}
 	return Token{
-		Algorithm: head.Algorithm, KeyID: head.KeyID, Chain: head.Chain, Content: parts[0] + "." + parts[1], Payload: payload,
-		Signature: signature,
+		Algorithm: head.Algorithm, KeyID: head.KeyID, Chain: head.Chain, Content: text[:len(parts[0])+1+len(parts[1])],
+		Payload: payload, Signature: signature,
 	}, nil
 }
 
