@@ -193,7 +193,7 @@ func (s *jwtScheme) checkClaims(k keyring, r *Request, token jws.Token, now time
 func (s *jwtScheme) checkTime(claims jws.Claims, now time.Time) error {
 	expires, ok := claims.Time("exp")
 	if issued, isIssued := claims.Time("iat"); !ok && isIssued && s.maxAge > 0 {
-		if issued.After(now.Add(s.maxAge)) {
+		if issued.After(now.Add(s.leeway)) {
 			return s.denyTime(denial.TimestampFromFuture, issued, now)
 		}
 		expires, ok = issued.Add(s.maxAge), true

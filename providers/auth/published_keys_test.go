@@ -194,6 +194,7 @@ auth:
       header: acme-verification
       body_hash: sum
       max_age: 5m
+      leeway: 1m
 `)
 	var asked []jws.Set
 	get := func(at jws.Set, id string) ([]jws.Key, error) {
@@ -231,7 +232,8 @@ auth:
 	require.Len(t, asked, 2)
 	require.Empty(t, configured.KeySets(), "nothing can be asked for before a token names its key")
 	require.Equal(t, denial.Expired, denial.ReasonOf(configured.Authenticate(r, clock.Add(6*time.Minute))))
-	require.Equal(t, denial.TimestampFromFuture, denial.ReasonOf(configured.Authenticate(r, clock.Add(-6*time.Minute))))
+	require.Equal(t, denial.TimestampFromFuture, denial.ReasonOf(configured.Authenticate(r, clock.Add(-61*time.Second))))
+	require.NoError(t, configured.Authenticate(r, clock.Add(-60*time.Second)))
 	require.Equal(t, denial.MalformedToken, denial.ReasonOf(configured.Authenticate(request(`{"alg":"ES256"}`), clock)))
 	r.Body = []byte(`{"id":"1"}`)
 	require.Equal(t, denial.BadSignature, denial.ReasonOf(configured.Authenticate(r, clock)))
