@@ -180,6 +180,20 @@ func TestDifferentEventsHaveDifferentKeys(t *testing.T) {
 	}
 }
 
+// A body that isn't signed can't take the key of an event about another payment: the signed ID in the query is part of the key.
+func TestUnsignedBodyHasTheKeyOfItsSignedQuery(t *testing.T) {
+	t.Parallel()
+	keyOf := func(payment string) string {
+		r := &auth.Request{Method: "POST", Header: map[string][]string{}, Query: url.Values{"data.id": {payment}}}
+		r.Body = []byte(`{"id":1,"type":"payment","action":"payment.updated","data":{"id":"9"}}`)
+		items, err := providerOf(t, "mercado-pago", secretOfTests).SplitStored(r)
+		require.NoError(t, err)
+		return items[0].Key
+	}
+	require.NotEqual(t, keyOf("8"), keyOf("9"))
+	require.Equal(t, keyOf("9"), keyOf("9"))
+}
+
 // Some providers send equal bytes for different events by design. Only time distinguishes those, so their window is shorter
 // than the first retry pause, and later ones are accepted.
 func TestEventsWithEqualBytesCountTwiceAfterAShortWindow(t *testing.T) {
