@@ -33,6 +33,9 @@ func readTree(data []byte) (map[string]any, error) {
 	var tree map[string]any
 	for _, document := range documents {
 		ast.Walk(mergesFirst{}, document.Body)
+		if err := checkAliases(document.Body); err != nil { // in the order in which they are expanded
+			return nil, err
+		}
 		if err := yaml.NodeToValue(document.Body, &tree); err != nil {
 			return nil, fmt.Errorf("not YAML: %s", yaml.FormatError(err, false, false))
 		}

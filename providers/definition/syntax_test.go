@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -30,6 +31,31 @@ func TestNestingIsBounded(t *testing.T) {
 	brackets := strings.Repeat("[", 1000)
 	_, err := readTree([]byte("a: '" + brackets + "'\nb: |\n  " + brackets + "\n# " + brackets + "\n"))
 	require.NoError(t, err)
+}
+
+// Aliases of aliases are refused before they are expanded, which would take all memory; likewise many aliases of a long text, and
+// an anchor within a merged map, which is expanded first. A few aliases are accepted.
+func TestAliasesAreBounded(t *testing.T) {
+	t.Parallel()
+	levels := "b0: &b0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 9 {
+		levels += fmt.Sprintf("b%d: &b%d [%s]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*b%d, ", i), 10))
+	}
+	text := strings.Repeat("x", 200_000)
+	for name, wrong := range map[string]string{
+		"levels": "name: x\n" + levels,
+		"text":   "a: &a " + text + "\nb: [" + strings.Repeat("*a, ", 10) + "]\n",
+		"block":  "a: &a |\n  " + text + "\nb: [" + strings.Repeat("*a, ", 10) + "]\n",
+		"key":    "a: &a {" + text + ": 1}\nb: [" + strings.Repeat("*a, ", 10) + "]\n",
+		"merge":  "a: &a 1\nb:\n  c: [" + strings.Repeat("*a, ", 10) + "]\n  <<: {d: &a " + text + "}\n",
+	} {
+		_, err := readFiles(fstest.MapFS{"x.yaml": {Data: []byte(wrong)}}, func(text []byte) []byte { return text })
+		require.ErrorContains(t, err, "repeat more than 1048576 bytes: use fewer of them", name)
+		require.ErrorContains(t, err, "x.yaml: line ", name)
+	}
+	tree, err := readTree([]byte("a: &a [1, 2]\nb: [" + strings.Repeat("*a, ", 1000) + "]\n"))
+	require.NoError(t, err)
+	require.Len(t, tree["b"], 1000)
 }
 
 // A merge key gives fields that the map itself doesn't have, wherever it is written; of several bases, the first one wins.
