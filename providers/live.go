@@ -142,7 +142,7 @@ func (l *Live) Draft(p *Provider, text []byte) (*Provider, error) {
 	if !ok {
 		return nil, err
 	}
-	return Compile(files, f)
+	return compileUnnamed(files, f) // no metric counts its requests, and its samples may be slow
 }
 
 // drafted is a folder in which one file has another text.

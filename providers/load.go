@@ -92,6 +92,21 @@ func builtInEntry(files definition.Files, f definition.File) entry {
 
 // Compile compiles one of the files. The error joins a *definition.Error for every error.
 func Compile(files definition.Files, f definition.File) (*Provider, error) {
+	p, err := compileUnnamed(files, f)
+	if err != nil {
+		return nil, err
+	}
+	p.NameTypes(p.typesOfSamples())
+	if below, ok := files[p.Written().Extends]; ok && p.Written().Extends != f.Name { // whose samples aren't inherited
+		if base, err := Compile(files, below); err == nil {
+			p.NameTypes(base.NamedTypes())
+		}
+	}
+	return p, nil
+}
+
+// compileUnnamed compiles a file without running its samples, which give the types their labels in metrics.
+func compileUnnamed(files definition.Files, f definition.File) (*Provider, error) {
 	f, err := f.Whole()
 	if err != nil {
 		return nil, err
@@ -102,12 +117,6 @@ func Compile(files definition.Files, f definition.File) (*Provider, error) {
 	p.file = definition.File{Name: f.Name, Tree: tree, Origin: f.Origin, Replaced: f.Replaced, Text: f.Text}
 	if err := c.Err(); err != nil {
 		return nil, err
-	}
-	p.NameTypes(p.typesOfSamples())
-	if below, ok := files[d.Extends]; ok && d.Extends != f.Name { // whose samples aren't inherited
-		if base, err := Compile(files, below); err == nil {
-			p.NameTypes(base.NamedTypes())
-		}
 	}
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"holdfast/providers"
 	"holdfast/providers/definition"
@@ -62,12 +63,19 @@ func (l *linter) checkAppliedIn(field string, rules []definition.Entity) {
 // Unapplied returns the rules for entities that change nothing in the sample that they are for, because a path is wrong. A start
 // and a reload accept them: null is no error. If a sample fails, nothing is known of the rules.
 func Unapplied(p *providers.Provider) []Finding {
-	return slices.DeleteFunc(Problems(p), func(f Finding) bool { return f.Rule != RuleUnapplied })
+	found, _ := Problems(p, 0)
+	return slices.DeleteFunc(found, func(f Finding) bool { return f.Rule != RuleUnapplied })
 }
 
-// Problems returns what can't be meant in a definition, without advice.
-func Problems(p *providers.Provider) []Finding {
-	return slices.DeleteFunc(findingsOf(trialOf(p)), func(f Finding) bool { return f.Advice })
+// Problems returns what can't be meant in a definition, without advice. It stops running the samples after limit, 0 for never;
+// all is false if it did, and then nothing is reported that the other samples could refute.
+func Problems(p *providers.Provider, limit time.Duration) (found []Finding, all bool) {
+	l := newLinter(trialOf(p))
+	if limit > 0 {
+		l.until = time.Now().Add(limit)
+	}
+	l.checkAll()
+	return slices.DeleteFunc(l.found, func(f Finding) bool { return f.Advice }), !l.isLate
 }
 
 // isUnreached reports whether it is already known that no event reaches a rule.

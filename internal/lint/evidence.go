@@ -47,7 +47,7 @@ type sampledEvent struct {
 
 // sampled returns an event of each sample, all about one entity; handshakes have none.
 func (l *linter) sampled(id func(i int) string) (events []sampledEvent) {
-	for i, name := range l.provider.SampleTypes() {
+	for i, name := range l.samples() {
 		r, err := l.provider.Sample(name, id(i), lintTime)
 		if err == nil && l.isOpen(r) || err != nil || signForLint(l.trial, r) != nil {
 			continue // reported by checkSample

@@ -97,7 +97,7 @@ func (l *linter) checkCounter(at string, k *definition.Key) {
 	if !hashed || slices.Contains(k.Varies, "*") {
 		return
 	}
-	for _, name := range l.provider.SampleTypes() {
+	for _, name := range l.samples() {
 		r, err := l.provider.Sample(name, "lint", lintTime)
 		if err != nil {
 			continue // reported by checkSample

@@ -3,6 +3,8 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"time"
 
 	"holdfast/providers"
 	"holdfast/providers/auth"
@@ -81,6 +83,9 @@ type linter struct {
 	seen    map[string]bool
 	applied applied
 	shown   shown
+	// until is when running samples stops, zero for never; isLate is set once it did.
+	until  time.Time
+	isLate bool
 }
 
 // trialOf returns the provider with secrets that fit every scheme.
@@ -106,7 +111,12 @@ func (l *linter) add(field string, rule Rule, format string, args ...any) {
 // currently authenticate nothing.
 func findingsOf(p *providers.Provider) []Finding {
 	l := newLinter(p)
-	d := l.written
+	l.checkAll()
+	return l.found
+}
+
+func (l *linter) checkAll() {
+	p, d := l.provider, l.written
 	l.checkOverrides()
 	l.checkLane("", d.Lane, d.Priority)
 	l.checkRetry("", d.Retry)
@@ -127,10 +137,30 @@ func findingsOf(p *providers.Provider) []Finding {
 		l.add("", RuleSecret, "%s", problem)
 	}
 	l.checkSamples()
-	l.checkShown()
-	l.checkApplied()
-	l.checkEvidence()
-	l.checkKeys()
-	l.checkRecover()
-	return l.found
+	for _, check := range []func(){l.checkShown, l.checkApplied, l.checkEvidence, l.checkKeys, l.checkRecover} {
+		if l.isLate {
+			return
+		}
+		before := len(l.found)
+		if check(); l.isLate { // what some of the samples lack, the others may have
+			l.found = l.found[:before]
+		}
+	}
+}
+
+// late reports whether the time for running samples is over.
+func (l *linter) late() bool {
+	l.isLate = l.isLate || !l.until.IsZero() && time.Now().After(l.until)
+	return l.isLate
+}
+
+// samples returns the names of the samples, as long as there is time to run them.
+func (l *linter) samples() iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i, name := range l.provider.SampleTypes() {
+			if l.late() || !yield(i, name) {
+				return
+			}
+		}
+	}
 }

@@ -75,7 +75,7 @@ func (l *linter) checkRecoverWindow(at string, dedupe *definition.Duration) {
 // checkRecoveredSamples compares the key of each sample with the key of its item in the list.
 func (l *linter) checkRecoveredSamples() {
 	compared := 0
-	for _, name := range l.provider.SampleTypes() {
+	for _, name := range l.samples() {
 		if l.written.Samples[name].Item == "" {
 			continue
 		}

@@ -62,7 +62,7 @@ func (l *linter) checkSamples() {
 		l.add("samples", RuleNoSamples, "is missing: without an event of each kind nothing of the definition can be tried")
 	}
 	keys := map[string]string{}
-	for i, name := range l.provider.SampleTypes() {
+	for i, name := range l.samples() {
 		for k := range 2 {
 			if !l.checkSample(name, fmt.Sprintf("lint%dx%d", i, k), keys) {
 				break // the second event of a sample would fail like the first
@@ -102,6 +102,9 @@ func (l *linter) checkSample(name, id string, keys map[string]string) bool {
 	}
 	var types []string
 	for i := range items {
+		if l.late() {
+			return false
+		}
 		e, silent := explain(l.provider, &items[i], r.Covered(), lintTime)
 		types = append(types, e.Type)
 		l.checkEvent(field, &items[i], e, silent)

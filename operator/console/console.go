@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,8 +64,8 @@ type Console struct {
 	// counted is the last result of attention.
 	counted       atomic.Pointer[counted]
 	chartFailures chartFailures
-	// trying is held while a dead letter is parsed.
-	trying sync.Mutex
+	// trying has room for one page that runs a definition on a request; see startTrying.
+	trying chan struct{}
 }
 
 //go:embed templates
@@ -74,7 +73,7 @@ var templates embed.FS
 
 // New returns a Console.
 func New(o Options) *Console {
-	c := &Console{Options: o}
+	c := &Console{Options: o, trying: make(chan struct{}, 1)}
 	c.Frame = frame.New(frame.Options{
 		Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention,
 		Functions: template.FuncMap{"object": c.objectPath, "value": value, "wants": selected},

@@ -193,9 +193,10 @@ type deadLetterPage struct {
 	Waiting, CanEdit bool
 	// CanFetch reports whether the definition fetches the state behind events.
 	CanFetch bool
-	// CanTry reports whether it can be parsed with the current definition; Tried is the result if it was asked for.
-	CanTry bool
-	Tried  *lint.ParsedAgain
+	// CanTry reports whether it can be parsed with the current definition. If that was asked for, Tried is the result, or the
+	// console is Busy.
+	CanTry, Busy bool
+	Tried        *lint.ParsedAgain
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
 }
@@ -231,7 +232,10 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	}
 	page.CanTry = waits && c.Definitions != nil && d.Subscription == "" && !d.Body.Redacted
 	if page.CanTry && ctx.Query("try") != "" {
-		page.Tried = c.tryDeadLetter(d)
+		if page.Tried = c.tryDeadLetter(ctx.UserContext(), d); page.Tried == nil {
+			page.Busy = true
+			ctx.Status(fiber.StatusServiceUnavailable)
+		}
 	}
 	if c.API.Errors != nil {
 		page.Errors, err = c.API.Errors.Errors(ctx.UserContext(), oversight.ErrorQuery{EventID: d.EventID, Limit: maxErrors})
@@ -248,10 +252,13 @@ func (c *Console) showDeadLetter(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "dead_letter", frame.Page{Title: fmt.Sprintf("Dead letter %d", d.ID), Section: deadLetters, Data: page})
 }
 
-// tryDeadLetter parses a dead letter with the current definition. One at a time: a body can be large.
-func (c *Console) tryDeadLetter(d api.DeadLetterDetail) *lint.ParsedAgain {
-	c.trying.Lock()
-	defer c.trying.Unlock()
+// tryDeadLetter parses a dead letter with the current definition; nil if the console is busy.
+func (c *Console) tryDeadLetter(ctx context.Context, d api.DeadLetterDetail) *lint.ParsedAgain {
+	done, ok := c.startTrying(ctx)
+	if !ok {
+		return nil
+	}
+	defer done()
 	tried := lint.ParseAgain(c.Definitions.Catalogue(), d.Receipt, d.Body.Raw)
 	return &tried
 }

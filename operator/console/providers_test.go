@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"net/url"
 	"os"
@@ -356,6 +357,45 @@ func TestARequestIsTried(t *testing.T) {
 	}
 	status, _ = try(url.Values{"request": {strings.Repeat("x", 2<<20+1)}})
 	require.Equal(t, 400, status)
+}
+
+// The samples of a changed definition are run for a few seconds only, and a page that would have to wait longer says that the
+// console is busy: one slow definition must not block all pages that try something.
+func TestSlowDefinitionsDontBlockOthers(t *testing.T) {
+	t.Parallel()
+	live := definitions(t)
+	s := startWith(t, console.Options{Definitions: live})
+	v := s.as(t, access.RoleOperator)
+	const path = "/console/providers/acme/try"
+	acme, _ := live.Lookup("acme")
+	source, err := live.Source(acme)
+	require.NoError(t, err)
+	slow := strings.Replace(string(source), "type: .body.type", `type: 'last(range(400000)) | "t"'`, 1) + "samples:\n"
+	for i := range 1000 {
+		slow += fmt.Sprintf("  t%d: {body: '{id: .id, type: \"t%d\"}'}\n", i, i)
+	}
+	_, page := v.get(s.url + path)
+	proof := proofField.FindStringSubmatch(page)
+	require.NotEmpty(t, proof)
+	type answer struct {
+		status int
+		page   string
+	}
+	answers := make(chan answer, 2)
+	for range 2 {
+		go func() {
+			form := url.Values{"csrf": {proof[1]}, "request": {`{"id": "e7", "type": "t"}`}, "definition": {slow}}
+			res, page := v.ask("POST", s.url+path, form)
+			answers <- answer{res.StatusCode, page}
+		}()
+	}
+	refused, tried := <-answers, <-answers
+	require.Equal(t, 503, refused.status)
+	require.Contains(t, refused.page, "Try again in a few seconds.")
+	require.Contains(t, html.UnescapeString(refused.page), "last(range(400000))", "the form keeps the definition")
+	require.Equal(t, 200, tried.status)
+	require.Contains(t, tried.page, "not all of them were run")
+	require.NotContains(t, tried.page, "busy")
 }
 
 // A changed definition is tried without its file: its errors and what can't be meant in it are shown, no secret is used, and the

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"maps"
@@ -42,14 +43,18 @@ type tryPage struct {
 	// Failed is why the request can't be read, Rejected why the changed definition can't be used.
 	Failed   string
 	Rejected []string
+	// Busy is set if nothing was tried, because other pages were being tried.
+	Busy bool
 	Result   *tried
 	// Stored is the ID of the stored event that Result explains, or "".
 	Stored string
 	// Path is the definition's file; "" if it is built in.
 	Path string
-	// Changed is set if Result is by a changed definition, of which Problems are what can't be meant.
-	Changed  bool
-	Problems []lint.Finding
+	// Changed is set if Result is by a changed definition, of which Problems are what can't be meant. Unchecked is set if there
+	// was no time to run all of its samples.
+	Changed   bool
+	Problems  []lint.Finding
+	Unchecked bool
 }
 
 // Unsigned reports that the result leaves open whether the request is authentic.
@@ -99,7 +104,7 @@ func (c *Console) showTry(ctx *fiber.Ctx) error {
 	return c.showTried(ctx, data)
 }
 
-// explainStored explains a stored event of the page's provider. One at a time: a body can be large.
+// explainStored explains a stored event of the page's provider.
 func (c *Console) explainStored(ctx *fiber.Ctx, id string, page *tryPage) error {
 	if c.API.Events == nil || uuid.Validate(id) != nil {
 		return httpapi.BadParameter("event")
@@ -111,8 +116,13 @@ func (c *Console) explainStored(ctx *fiber.Ctx, id string, page *tryPage) error 
 	if stored.Receipt.Provider != page.Name() || stored.Body.Redacted {
 		return httpapi.BadParameter("event")
 	}
-	c.trying.Lock()
-	defer c.trying.Unlock()
+	done, ok := c.startTrying(ctx.UserContext())
+	if !ok {
+		page.Busy = true
+		ctx.Status(fiber.StatusServiceUnavailable)
+		return nil
+	}
+	defer done()
 	one := lint.ExplainStored(page.Provider, stored.Receipt, stored.Body.Raw)
 	page.Stored = stored.ID
 	page.Result = &tried{Events: []triedEvent{{one, pairsOf(one.Facts())}}}
@@ -161,18 +171,44 @@ func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 	if len(data.Form.Request) > maxPasted || !utf8.ValidString(data.Form.Request) {
 		return httpapi.BadField("request")
 	}
-	if c.tryForm(&data); data.Failed != "" || data.Rejected != nil {
+	switch c.tryForm(ctx.UserContext(), &data); {
+	case data.Busy:
+		ctx.Status(fiber.StatusServiceUnavailable)
+	case data.Failed != "" || data.Rejected != nil:
 		ctx.Status(fiber.StatusBadRequest)
 	}
 	return c.showTried(ctx, data)
 }
 
-// tryForm tries the form's request, with the form's definition if it differs from the one in use. One at a time: a changed
-// definition may be costly.
-func (c *Console) tryForm(page *tryPage) {
+const (
+	// busyAfter is how long a page waits for the ones that are being tried.
+	busyAfter = 2 * time.Second
+	// samplesTimeout is how long the samples of a changed definition may take. All of them can take minutes.
+	samplesTimeout = 3 * time.Second
+)
+
+// startTrying waits until no other page runs a definition: one at a time, since a body can be large and a changed definition
+// slow. Unless it reports ok, the page shows that the console is busy. Call done at the end.
+func (c *Console) startTrying(ctx context.Context) (done func(), ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, busyAfter)
+	defer cancel()
+	select {
+	case c.trying <- struct{}{}:
+		return func() { <-c.trying }, true
+	case <-ctx.Done():
+		return nil, false
+	}
+}
+
+// tryForm tries the form's request, with the form's definition if it differs from the one in use.
+func (c *Console) tryForm(ctx context.Context, page *tryPage) {
 	p, form := page.Provider, page.Form
-	c.trying.Lock()
-	defer c.trying.Unlock()
+	done, ok := c.startTrying(ctx)
+	if !ok {
+		page.Busy = true
+		return
+	}
+	defer done()
 	if page.Path != "" && form.Definition != "" {
 		draft, err := c.Definitions.Draft(p, []byte(strings.ReplaceAll(form.Definition, "\r\n", "\n"))) // as browsers write line ends
 		if err != nil {
@@ -180,7 +216,9 @@ func (c *Console) tryForm(page *tryPage) {
 			return
 		}
 		if page.Changed = draft.Digest() != p.Digest(); page.Changed {
-			p, form.Sign, page.Problems = draft, true, lint.Problems(draft)
+			p, form.Sign = draft, true
+			problems, all := lint.Problems(draft, samplesTimeout)
+			page.Problems, page.Unchecked = problems, !all
 		}
 	}
 	var err error
