@@ -2,6 +2,7 @@ package providers
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -138,9 +139,18 @@ func (l *Live) Draft(p *Provider, text []byte) (*Provider, error) {
 		return nil, err
 	}
 	files, err := all.Under(drafted{os.DirFS(l.dir), p.File(), text})
+	var own []error
+	for _, e := range definition.Errors(err) {
+		if e.File == p.File() { // an unreadable file of another definition matters only if this one extends it
+			own = append(own, e)
+		}
+	}
+	if own != nil {
+		return nil, errors.Join(own...)
+	}
 	f, ok := files[p.Name()]
-	if !ok {
-		return nil, err
+	if !ok || f.Origin == definition.OriginBuiltIn || f.Name != p.File() {
+		return nil, &definition.Error{File: p.File(), Reason: "was removed or can't be read: restore the file, then try again"}
 	}
 	return compileUnnamed(files, f) // no metric counts its requests, and its samples may be slow
 }

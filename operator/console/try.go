@@ -44,8 +44,8 @@ type tryPage struct {
 	Failed   string
 	Rejected []string
 	// Busy is set if nothing was tried, because other pages were being tried.
-	Busy bool
-	Result   *tried
+	Busy   bool
+	Result *tried
 	// Stored is the ID of the stored event that Result explains, or "".
 	Stored string
 	// Path is the definition's file; "" if it is built in.
