@@ -75,7 +75,9 @@ func Problems(p *providers.Provider, limit time.Duration) (found []Finding, all 
 		l.until = time.Now().Add(limit)
 	}
 	l.checkAll()
-	return slices.DeleteFunc(l.found, func(f Finding) bool { return f.Advice }), !l.isLate
+	return slices.DeleteFunc(l.found, func(f Finding) bool {
+		return f.Advice || f.Rule == RuleSecret // which would be about the secrets of the trial
+	}), !l.isLate
 }
 
 // isUnreached reports whether it is already known that no event reaches a rule.

@@ -12,6 +12,19 @@ import (
 	"holdfast/providers"
 )
 
+// The definitions are judged without their secrets, which aren't at fault.
+func TestProblemsAreNotOfSecrets(t *testing.T) {
+	t.Parallel()
+	live, err := providers.LoadLive("", nil, nil, nil)
+	require.NoError(t, err)
+	for _, name := range []string{"stripe", "github", "gitlab", "adyen"} {
+		p, ok := live.Lookup(name)
+		require.True(t, ok, name)
+		found, _ := lint.Problems(p, 0)
+		require.Empty(t, found)
+	}
+}
+
 // Without the time to run all samples, nothing is reported that the other samples could refute.
 func TestSamplesAreRunWithinALimit(t *testing.T) {
 	t.Parallel()
