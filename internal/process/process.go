@@ -73,15 +73,17 @@ type process struct {
 	// reloading is held while definitions are reloaded.
 	reloading sync.Mutex
 
-	stops  []stop
-	failed chan error
+	// started is closed when start has succeeded.
+	started chan struct{}
+	stops   []stop
+	failed  chan error
 }
 
 // newProcess creates what the roles share. It doesn't connect yet: stores may be down and come up later.
 func newProcess(ctx context.Context, cfg config.Config, name string, roles Roles) (*process, error) {
 	p := &process{
 		cfg: cfg, routes: stores.Routes(cfg), roles: roles, codec: cfg.PayloadCodec(), failed: make(chan error, 8),
-		breaker: intake.NewBreaker(cfg.Ingress.MaxStarts),
+		started: make(chan struct{}), breaker: intake.NewBreaker(cfg.Ingress.MaxStarts),
 	}
 	if roles.has(RoleIngress) {
 		p.refusals = ingress.NewRefusals()

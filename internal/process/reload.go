@@ -16,6 +16,7 @@ import (
 	"holdfast/internal/config"
 	"holdfast/internal/lint"
 	"holdfast/providers"
+	"holdfast/providers/definition"
 	"holdfast/providers/receiving"
 )
 
@@ -71,7 +72,7 @@ func (p *process) checkLanes(c *providers.Catalogue) error {
 }
 
 // reloadOnHangup reloads the definitions at every SIGHUP. If one is invalid, the current ones stay. It begins before the process
-// serves, since an unhandled SIGHUP would end it.
+// serves, since an unhandled SIGHUP would end it; the reload then follows the start, because it needs the stores.
 func (p *process) reloadOnHangup() {
 	// A closed terminal sends the same signal. A process started in a terminal should end then, unless nohup says otherwise.
 	mayEnd := hasTerminal() && !signal.Ignored(syscall.SIGHUP)
@@ -89,6 +90,11 @@ func (p *process) reloadOnHangup() {
 			case <-done:
 				return
 			case <-hangups:
+			}
+			select {
+			case <-done:
+				return
+			case <-p.started:
 			}
 			if mayEnd && !hasTerminal() {
 				p.failed <- errors.New("the terminal was closed")
@@ -123,11 +129,11 @@ func (p *process) reload() {
 
 // warnOfRules reports the rules of a definition that find no entity in the sample that they are for.
 func (p *process) warnOfRules(name string) {
-	definition, ok := p.catalogue.Lookup(name)
+	provider, ok := p.catalogue.Lookup(name)
 	if !ok {
 		return
 	}
-	for _, f := range lint.Unapplied(definition) {
+	for _, f := range lint.Unapplied(provider) {
 		if p.dev.Say != nil {
 			p.say("warning: " + f.String())
 		} else {
@@ -140,7 +146,7 @@ func (p *process) warnOfRules(name string) {
 const lookEvery = 500 * time.Millisecond
 
 // reloadOnChange reloads the definitions whenever a file of them has changed and then stays the same for lookEvery: an editor may
-// write it in two steps.
+// write it in two steps. A reload needs the stores, so the first one follows the start.
 func (p *process) reloadOnChange() {
 	dir, done := p.cfg.Providers.Dir, make(chan struct{})
 	if dir == "" {
@@ -149,6 +155,11 @@ func (p *process) reloadOnChange() {
 	p.onStop("watch of definitions", func(context.Context) error { close(done); return nil })
 	loaded := definitionFiles(dir)
 	go func() {
+		select {
+		case <-done:
+			return
+		case <-p.started:
+		}
 		for seen := loaded; ; {
 			select {
 			case <-done:
@@ -170,7 +181,11 @@ func definitionFiles(dir string) string {
 	var all strings.Builder
 	entries, _ := os.ReadDir(dir) // while it can't be read, it is as if it was empty
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && filepath.Ext(entry.Name()) == ".yaml" {
+		if !definition.IsFile(entry.Name()) {
+			continue
+		}
+		// A link counts as what it leads to, or a change of that would go unnoticed.
+		if info, err := os.Stat(filepath.Join(dir, entry.Name())); err == nil {
 			fmt.Fprintln(&all, entry.Name(), info.Size(), info.ModTime().UnixNano())
 		}
 	}

@@ -51,6 +51,7 @@ func Run(ctx context.Context, cfg config.Config, name string, roles Roles, dev D
 	err = p.start(ctx, name, roles)
 	switch {
 	case err == nil:
+		close(p.started)
 		slog.InfoContext(ctx, "process.started", "role", name, "version", buildinfo.Read().Version)
 		p.operator.Started()
 		started()
@@ -91,6 +92,7 @@ func (p *process) start(ctx context.Context, name string, roles Roles) error {
 	p.watchStores(name)
 	if roles.has(RoleWorker) {
 		p.bulkStarter = p.newBulkStarter()
+		p.apis = p.newAPIClient() // a reload may come before Temporal
 	}
 	ready := p.prepare(ctx, roles)
 	if !roles.has(RoleIngress) {

@@ -53,7 +53,6 @@ func (p *process) startWorkers(ctx context.Context) error {
 	if err := stores.RefuseEarlierNamespace(ctx, p.temporal, p.cfg.Temporal.Namespace); errors.Is(err, stores.ErrEarlierNamespace) {
 		return err
 	}
-	p.apis = p.newAPIClient()
 	if err := errors.Join(p.observeQueues(), p.observeSchedules(), p.observeLists()); err != nil {
 		return err
 	}
