@@ -5,11 +5,13 @@
 -- The ID of a dead letter's request is taken from the text of its receipt: the operators of JSON fail for receipts with the character
 -- U+0000, and then the dead letter couldn't be stored.
 --
--- Locks: none that block reads or writes. Building the first index reads all events.
+-- Locks: none that block reads or writes. Building the first index reads all events. CREATE INDEX CONCURRENTLY also waits for the
+-- transactions that began before it, such as a pg_dump. lock_timeout would end this wait, too, and leave an invalid index. Nothing
+-- queues behind the wait, so it has no limit.
 
 -- +goose NO TRANSACTION
 -- +goose Up
-SET lock_timeout = '5s';
+SET lock_timeout = 0;
 SET statement_timeout = 0;
 DROP INDEX CONCURRENTLY IF EXISTS events_by_chosen_request;
 CREATE INDEX CONCURRENTLY events_by_chosen_request ON events (request_id)
