@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -217,4 +218,17 @@ func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
+}
+
+// A source is one of a provider, so removing the filter by provider removes it, too: without one, the list would refuse it.
+func TestASourceGoesWithItsProvider(t *testing.T) {
+	t.Parallel()
+	s := startWith(t, console.Options{API: &api.API{Events: stored{}}})
+	v := s.as(t, access.RoleOperator)
+	res, page := v.get(s.url + "/console/events?provider=acme&source=eu")
+	require.Equal(t, 200, res.StatusCode, page)
+	link := regexp.MustCompile(`href="([^"]+)" aria-label="Remove the filter provider`).FindStringSubmatch(page)
+	require.Len(t, link, 2, page)
+	res, _ = v.get(s.url + html.UnescapeString(link[1]))
+	require.Equal(t, 200, res.StatusCode, link[1])
 }

@@ -167,10 +167,10 @@ func (c *Console) deadLetterCounts(ctx context.Context, of event.DeadLetterQuery
 	})
 }
 
-// deadLetterChips returns the filters of a list of dead letters. A key is one of a provider.
+// deadLetterChips returns the filters of a list of dead letters. A source and a key are those of a provider.
 func deadLetterChips(filter url.Values, counts event.Counts) frame.Filters {
 	states := frame.States{Parameter: "state", Names: namesOf(event.DeadLetterStates()), Counts: counts}
-	return frame.NewFilters(deadLetterListPath, filter, states, map[string][]string{"provider": {"key"}})
+	return frame.NewFilters(deadLetterListPath, filter, states, map[string][]string{"provider": {"source", "key"}})
 }
 
 // replayOf returns the replay that covers exactly what a list shows, if there is one.

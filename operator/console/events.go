@@ -100,14 +100,14 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "events", frame.Page{Title: "Events", Section: "Events", Data: data})
 }
 
-// eventChips returns the filters of a list of events. An entity is named by three of them.
+// eventChips returns the filters of a list of events. A source is one of a provider, and an entity is named by three of them.
 func (c *Console) eventChips(ctx context.Context, filter url.Values, wanted event.RecordQuery) frame.Filters {
 	counts := c.countsOf(ctx, func(ctx context.Context, of api.ListCounter) (event.Counts, error) {
 		return of.EventCounts(ctx, wanted)
 	})
 	statuses := frame.States{Parameter: "status", Names: namesOf(event.Statuses()), Counts: counts}
 	return frame.NewFilters(eventsList, filter, statuses, map[string][]string{
-		"provider": {"entity_kind", "entity_id"}, "entity_kind": {"entity_id"}, "entity_id": {"entity_kind"},
+		"provider": {"source", "entity_kind", "entity_id"}, "entity_kind": {"entity_id"}, "entity_id": {"entity_kind"},
 	})
 }
 
