@@ -65,6 +65,20 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 	require.Empty(t, wrong, strings.Join(wrong, "\n"))
 }
 
+// The problems of Now name destinations and quote messages of their endpoints, which may be long and without spaces.
+func TestLongProblemsStayWithinAPhone(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t).as(access.RoleViewer)
+	do(b, call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 1}))
+	b.open("/console")
+	// The script adds a problem like those of now.html, since a real one would disturb the tests that run at the same time.
+	add := `(() => { const long = "long".repeat(30), now = document.querySelector("#now");
+		now.insertAdjacentHTML("afterbegin", "<section><h2>" + long + "</h2><p>" + long + "</p><div class=problems><article class='card bad'>" +
+			"<h3>" + long + " <small>for " + long + "</small></h3><p>" + long + "</p><p class=next>" + long + "</p></article></div></section>");
+		return ` + beyond + `; })()`
+	require.Equal(t, "[]", do(b, chromedp.Evaluate[string](add)))
+}
+
 // On a phone, a link within the page leads to something that the top bar doesn't hide, and the navigation begins at the section.
 func TestTheTopBarHidesNothingOnAPhone(t *testing.T) {
 	t.Parallel()
