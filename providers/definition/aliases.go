@@ -32,8 +32,8 @@ func checkAliases(document ast.Node) error {
 	return nil
 }
 
-// size returns the expanded size of a node. It is at most a little more than maxRepeated for each node of the file, so that the sum
-// doesn't overflow.
+// size returns the expanded size of a node. It is at most a little more than maxRepeated for each node of the file, so that the
+// sum doesn't overflow.
 func (r *repeats) size(n ast.Node) int {
 	size := nodeSize
 	switch n := n.(type) {
