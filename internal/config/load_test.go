@@ -131,7 +131,7 @@ func TestValuesThatContradictEachOtherAreMistakes(t *testing.T) {
 	}
 }
 
-// Whoever sets the URL of a proxy in place of its name doesn't find its password in a log.
+// A URL of a proxy in place of its name, with its password, is in no log.
 func TestTheNameOfAProxyIsShownOnlyIfItIsOne(t *testing.T) {
 	t.Parallel()
 	_, err := config.LoadFrom([]string{"HOLDFAST_PROXY=http://u:hunter2@10.0.0.5:3128"})

@@ -84,8 +84,8 @@ func (all *Decoders) read(contentType string, body []byte, w Projection, exactly
 	return d.decode(body, all.Identity, w, exactly)
 }
 
-// As returns how a body is decoded: as json, form, multipart, text or jwt; "" if no rule is for its content type. Signatures must be
-// looked for in the same way. Otherwise a body could have two meanings: one that is signed, and one that becomes the event.
+// As returns how a body is decoded: as json, form, multipart, text or jwt; "" if no rule is for its content type. Signatures must
+// be looked for in the same way. Otherwise a body could have two meanings: one that is signed, and one that becomes the event.
 func (all *Decoders) As(contentType string, body []byte) string {
 	d, _ := all.decoderOf(MediaType(contentType), body)
 	return d.as

@@ -17,8 +17,8 @@ type Place struct {
 
 // Places returns the values at dotted paths of a JSON object, or of a form's fields, and builds nothing else. It refuses
 // ambiguous bodies: a repeated field on the way, a list with more than one element (a single one is called 0), and a value that
-// is an object or a list. In a form FIELD:PATH is a path in the JSON of a field; no other body has such a path. as is how the body
-// is decoded, see Decoders.As: whatever reads a body must read it in that one way.
+// is an object or a list. In a form FIELD:PATH is a path in the JSON of a field; no other body has such a path. as is how the
+// body is decoded, see Decoders.As: authentication must read a body as the decoders do.
 func Places(as string, body []byte, paths []string) ([]Place, error) {
 	switch as {
 	case "multipart":
