@@ -489,7 +489,7 @@ var Table = []Rule{
 			"internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operatorapi internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
-			"workflows/runs workflows providers/reading providers/receiving"),
+			"workflows/runs workflows providers/definition providers/reading providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! go.temporal.io/sdk/worker"),
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/dev", Why: "`holdfast dev` is a process with servers next to it, not a role",
