@@ -38,5 +38,5 @@ func TestTheMixIsTheWholeCatalogue(t *testing.T) {
 	require.Equal(t, []string{
 		"adyen", "adyen-platform", "airtable", "braintree", "discord", "dropbox-sign", "finch", Firehose, "google-pubsub", "kinde",
 		"mailgun", "microsoft-graph", Missed, "opennode", "payos", "paypal", "plaid", "sendgrid", "sns", "telnyx", Thin, Walked, "wise",
-	}, left, "only these senders can sign, the signature or token stands in the body, or the secret is base64 without a prefix")
+	}, left, "these are left out: only the sender can sign, the body has the signature or token, or the secret is base64 without a prefix")
 }

@@ -64,7 +64,7 @@ func failure(err error) *Error {
 	return e
 }
 
-// proxyFailure tells a proxy that can't be used from an endpoint that the proxy can't reach.
+// proxyFailure distinguishes a proxy that can't be used from an endpoint that the proxy can't reach.
 func proxyFailure(err *proxy.Error) *Error {
 	e := &Error{Code: codeConnection, Reason: err.Error(), cause: err}
 	switch {

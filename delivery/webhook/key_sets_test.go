@@ -57,7 +57,7 @@ func check(t *testing.T, k *KeySets, at jws.Set, id string) denial.Reason {
 }
 
 // Keys are fetched in the background:
-//   - the sender must repeat the first request, and the first with a new key; then the key is there
+//   - the first request, and the first with a new key, are answered with 503; the key is there when the sender retries
 //   - an unknown key has the keys fetched once a minute; one that isn't published is refused
 //   - fresh keys aren't fetched again, and older ones are used until the next are there
 func TestPublishedKeysAreFetchedBetweenRequests(t *testing.T) {
@@ -243,7 +243,7 @@ func TestStrangersDoNotStarveASender(t *testing.T) {
 	strangers(100)
 	asked := h.asked.Load()
 	require.Empty(t, check(t, k, namedKey("/key", "k1"), "k1"))
-	require.Equal(t, asked+1, h.asked.Load(), "a known key is renewed, whoever else asks")
+	require.Equal(t, asked+1, h.asked.Load(), "a known key is renewed while strangers ask")
 	clock.forward(keySetMaxLife + keySetOutage + keySetLife)
 	strangers(100)
 	require.Equal(t, denial.NoKeys, check(t, k, namedKey("/key", "k1"), "k1"))

@@ -261,7 +261,7 @@ func TestAProxyAtFaultDoesNotChargeTheEndpoint(t *testing.T) {
 }
 
 // A destination's proxy goes before the default, direct before both, and one that this worker doesn't have blocks the destination.
-// Each proxy has kept connections of its own.
+// Kept connections aren't shared between proxies.
 func TestADestinationChoosesItsProxy(t *testing.T) {
 	t.Parallel()
 	_, one := kindsOfProxies["tinyproxy"](t, proxytest.Options{})

@@ -13,7 +13,7 @@ import (
 
 // Limits of a connection through a proxy.
 const (
-	// tunnelTimeout bounds one that has no deadline of its own.
+	// tunnelTimeout bounds one whose caller has set no deadline.
 	tunnelTimeout = 15 * time.Second
 	// maxTargets bounds the addresses of a host that are tried.
 	maxTargets = 3
@@ -74,7 +74,7 @@ func (t tunnel) dialOne(ctx context.Context, target string, left int) (net.Conn,
 }
 
 // targets returns what the proxy is asked to connect to: allowed addresses of the host, IPv4 first, since a proxy may lack IPv6;
-// or the name, if the proxy is to resolve it.
+// or the name, if the proxy resolves it.
 func (t tunnel) targets(ctx context.Context, network, address string) ([]string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || t.proxy.Resolves(host) {

@@ -66,7 +66,7 @@ func (m *problems) validateProxy(p Proxy) {
 		if proxy.IsName(p.Default) { // otherwise it may be a URL with a password
 			problem = fmt.Sprintf("is %q, which %s", p.Default, problem)
 		}
-		m.add("HOLDFAST_PROXY", problem, strings.Join(append(list.Names(), "office")[:1], ""))
+		m.add("HOLDFAST_PROXY", problem, append(list.Names(), "office")[0])
 	}
 }
 

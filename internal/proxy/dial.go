@@ -17,7 +17,7 @@ const connectTimeout = 5 * time.Second
 // keepAlive ends an idle connection 25 s after the proxy, or the network to it, has gone without a word.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 2}
 
-// Dial connects to host:port through the proxy; the host is a name only if the proxy is to resolve it. The context bounds it, and
+// Dial connects to host:port through the proxy; the host is a name only if the proxy resolves it. The context bounds it, and
 // patience the answer of the proxy, unless it is 0. The error is an *Error, or the context's if that was canceled.
 func (p *Proxy) Dial(ctx context.Context, target string, patience time.Duration) (net.Conn, error) {
 	failed, probes := p.health.begin(time.Now())

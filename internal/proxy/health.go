@@ -16,7 +16,7 @@ type health struct {
 	until  time.Time
 }
 
-// begin returns the last failure if the proxy isn't to be tried now. probes: this connection tries whether it can be used again,
+// begin returns the last failure if the proxy must not be tried now. probes: this connection tries whether it can be used again,
 // and others don't for a while, even if its target never answers.
 func (h *health) begin(now time.Time) (failed *Error, probes bool) {
 	h.mu.Lock()

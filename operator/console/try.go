@@ -31,7 +31,7 @@ type tryForm struct {
 	Sign    bool
 	// At is the time of arrival, "" for now; RemoteIP is the sender's address, "" for none.
 	At, RemoteIP string
-	// Definition is the text to try instead of the definition's file; "" for a built-in one.
+	// Definition is the text to try instead of the definition's file; "" if there is no such file to change.
 	Definition string
 }
 
@@ -83,12 +83,10 @@ func (c *Console) showTry(ctx *fiber.Ctx) error {
 		return err
 	}
 	data := tryPage{Provider: p, Path: c.Definitions.Path(p)}
-	if data.Path != "" {
-		source, err := c.Definitions.Source(p)
-		if err != nil {
-			return err
+	if data.Path != "" { // a file that is gone, or too large for the page, can't be changed there
+		if source, err := c.Definitions.Source(p); err == nil && len(source) <= maxFormBody {
+			data.Form.Definition = string(source)
 		}
-		data.Form.Definition = string(source)
 	}
 	if id := ctx.Query("event"); id != "" {
 		if err := c.explainStored(ctx, id, &data); err != nil {

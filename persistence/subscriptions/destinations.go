@@ -49,12 +49,12 @@ INSERT INTO destination_states AS s (destination_id) VALUES ($1)
 	// later ones use the queue.
 	awaitDirect = `SELECT FROM destination_states WHERE destination_id = $1 FOR UPDATE`
 
-	// deleteDestination removes its secrets, header values and key, and keeps its name for the ended deliveries.
-	deleteDestination = `
+	// removeDestinations removes secrets, header values and keys, and keeps names for the ended deliveries.
+	removeDestinations = `
 UPDATE destinations
    SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, client_key = NULL,
-       version = $2
- WHERE id = $1`
+       version = $2`
+	deleteDestination = removeDestinations + ` WHERE id = $1`
 
 	// subscriptionsOf bounds how many names an error lists.
 	subscriptionsOf = `

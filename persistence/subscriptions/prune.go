@@ -16,16 +16,8 @@ import (
 const prunedAtOnce = 500
 
 const (
-	pruneSubscriptions = `
-UPDATE subscriptions
-   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), active = false, version = $2
- WHERE deleted_at IS NULL AND name = ANY ($1::text[]) RETURNING name, destination_id`
-
-	pruneDestinations = `
-UPDATE destinations
-   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), secrets = NULL, headers = NULL, client_key = NULL,
-       version = $2
- WHERE deleted_at IS NULL AND name = ANY ($1::text[]) RETURNING name, id`
+	pruneSubscriptions = removeSubscriptions + ` WHERE deleted_at IS NULL AND name = ANY ($1::text[]) RETURNING name, destination_id`
+	pruneDestinations  = removeDestinations + ` WHERE deleted_at IS NULL AND name = ANY ($1::text[]) RETURNING name, id`
 
 	// destinationsInUse finds a destination that can't be deleted.
 	destinationsInUse = `

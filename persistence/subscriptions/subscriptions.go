@@ -38,9 +38,9 @@ INSERT INTO subscriptions (name, destination_id, settings, active, version) VALU
 UPDATE subscriptions SET destination_id = $2, settings = $3::jsonb, active = $4, version = $5, changed_at = clock_timestamp()
  WHERE id = $1`
 
-	deleteSubscription = `
-UPDATE subscriptions
-   SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), active = false, version = $2 WHERE id = $1`
+	removeSubscriptions = `
+UPDATE subscriptions SET deleted_at = clock_timestamp(), changed_at = clock_timestamp(), active = false, version = $2`
+	deleteSubscription = removeSubscriptions + ` WHERE id = $1`
 
 	// moveWaiting moves pending deliveries to another destination, in parts. Deliveries in flight stay until they have ended.
 	moveWaiting = `

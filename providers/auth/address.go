@@ -1,8 +1,6 @@
 package auth
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/netip"
 	"slices"
 	"strings"
@@ -76,62 +74,3 @@ func (s *addressScheme) hidden() (headers, query, path []string) { return nil, n
 func (s *addressScheme) sign(*Request, []string, time.Time) error { return denial.Of(denial.Address) }
 
 func (s *addressScheme) name() string { return "address of the sender" }
-
-// proxiedScheme accepts a client certificate that a proxy has verified. The proxy ends TLS, so its header is all that is known of
-// the certificate.
-type proxiedScheme struct {
-	tokenScheme
-}
-
-func newProxied(p *definition.Problems, field string, d *definition.Proxied) scheme {
-	p.SecretName(field+".secrets", d.Secrets)
-	return &proxiedScheme{tokenScheme{secretsName: d.Secrets, in: "header", field: p.HeaderName(field+".header", d.Header)}}
-}
-
-func (s *proxiedScheme) authenticate(k keyring, r *Request, _ time.Time) error {
-	accepted, err := k.values(s.secretsName)
-	if err != nil {
-		return err
-	}
-	shown, err := r.header(s.field)
-	switch {
-	case err != nil:
-		return err
-	case shown == "" || !r.FromProxy:
-		return denial.At(denial.MissingToken, s.part())
-	case !slices.ContainsFunc(accepted, func(one string) bool { return sameCertificate(one, shown) }):
-		return denial.At(denial.BadToken, s.part())
-	}
-	return nil
-}
-
-// sameCertificate compares fingerprints without their colons and their case, and subjects to the letter.
-func sameCertificate(one, other string) bool {
-	return one == other || fingerprint(one) != "" && fingerprint(one) == fingerprint(other)
-}
-
-// fingerprint returns the hex digits of a SHA-256, and "" for anything else.
-func fingerprint(text string) string {
-	digits := strings.ToLower(strings.ReplaceAll(text, ":", ""))
-	if sum, err := hex.DecodeString(digits); err != nil || len(sum) != sha256.Size {
-		return ""
-	}
-	return digits
-}
-
-func (s *proxiedScheme) ready(k keyring) error {
-	_, err := k.values(s.secretsName)
-	return err
-}
-
-func (s *proxiedScheme) name() string { return "client certificate in " + s.field }
-
-// ProxyHeaders returns the headers that only a trusted proxy may set.
-func (a *Authenticator) ProxyHeaders() (names []string) {
-	for _, one := range a.schemes {
-		if s, ok := one.scheme.(*proxiedScheme); ok {
-			names = append(names, s.field)
-		}
-	}
-	return names
-}

@@ -73,18 +73,24 @@ func newContent(p *definition.Problems, field, template string) content {
 	return c
 }
 
-// checkOptional requires parts that may be missing to begin differently. Their values never contain the text after them, so that
-// a signed text has one meaning: no value can stand for another part.
+// checkOptional requires parts that may be missing to begin differently, and text after them that begins differently, too. Their
+// values never contain the text after them, so that a signed text has one meaning: no value can stand for another part.
 func (c content) checkOptional(p *definition.Problems, field string) {
 	for i, part := range c.parts {
+		rest := c.parts[i+1:]
+		next := slices.IndexFunc(rest, func(other contentPart) bool { return other.after == "" })
+		if part.after != "" && next >= 0 && (rest[next].literal == "" || beginAlike(rest[next].literal, part.before)) {
+			p.Add(field, "after %s:%s, which may be missing, want text that begins otherwise than %q", part.variable, part.of, part.before)
+		}
 		for _, other := range c.parts[:i] {
-			if part.after != "" && other.after != "" &&
-				(strings.HasPrefix(part.before, other.before) || strings.HasPrefix(other.before, part.before)) {
+			if part.after != "" && other.after != "" && beginAlike(part.before, other.before) {
 				p.Add(field, "parts that may be missing must begin with different text: %q and %q", other.before, part.before)
 			}
 		}
 	}
 }
+
+func beginAlike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
 func newVariable(text string) (contentPart, bool) {
 	name, of, placed := strings.Cut(text, ":")
@@ -243,23 +249,6 @@ func (c content) readSorted(r *Request) (map[string]string, error) {
 // isPair reports whether a value has what separates a pair from the next: "&name=".
 var isPair = regexp.MustCompile(`&[^&=\s]*=`).MatchString
 
-// placesOf reads values of a body. A repeated value, or one that isn't text, makes the request malformed.
-func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
-	as, err := r.as()
-	if err != nil {
-		return nil, err
-	}
-	found, err := decode.Places(as, r.Body, paths)
-	if err != nil {
-		return nil, denial.At(denial.MalformedHeader, partOfBody(strings.Join(paths, ", ")))
-	}
-	places := make(map[string]decode.Place, len(paths))
-	for i, path := range paths {
-		places[path] = found[i]
-	}
-	return places, nil
-}
-
 func (c content) sum(h hash.Hash, v signedParts) []byte {
 	c.write(h, v)
 	return h.Sum(nil)
@@ -341,16 +330,6 @@ func withValues(r *Request, names []string) string {
 		pairs[i] = name + ":" + strings.TrimSpace(url.Values(r.Header).Get(name))
 	}
 	return strings.Join(pairs, ";")
-}
-
-// isReadAsForm reports whether the event is made of the form, and of no other reading of the same bytes.
-func isReadAsForm(r *Request) bool {
-	as, err := r.as()
-	return err == nil && as == "form"
-}
-
-func isForm(r *Request) bool {
-	return decode.MediaType(url.Values(r.Header).Get("content-type")) == decode.FormType
 }
 
 // sortedParams returns the distinct name-value pairs of the form, sorted. It is empty if the body isn't a form, which checkBody

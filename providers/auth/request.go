@@ -68,10 +68,37 @@ func (r *Request) parameter(name string) (string, error) {
 	return url.Values(r.Query).Get(name), nil
 }
 
+// placesOf reads values of a body. A repeated value, or one that isn't text, makes the request malformed.
+func placesOf(r *Request, paths ...string) (map[string]decode.Place, error) {
+	as, err := r.as()
+	if err != nil {
+		return nil, err
+	}
+	found, err := decode.Places(as, r.Body, paths)
+	if err != nil {
+		return nil, denial.At(denial.MalformedHeader, partOfBody(strings.Join(paths, ", ")))
+	}
+	places := make(map[string]decode.Place, len(paths))
+	for i, path := range paths {
+		places[path] = found[i]
+	}
+	return places, nil
+}
+
 // textAt returns the text at a dotted path of the body; "" if there is none.
 func (r *Request) textAt(path string) (string, error) {
 	places, err := placesOf(r, path)
 	return places[path].Text, err
+}
+
+// isReadAsForm reports whether the event is made of the form, and of no other reading of the same bytes.
+func isReadAsForm(r *Request) bool {
+	as, err := r.as()
+	return err == nil && as == "form"
+}
+
+func isForm(r *Request) bool {
+	return decode.MediaType(url.Values(r.Header).Get("content-type")) == decode.FormType
 }
 
 // payloadAt returns the token at a dotted path of the body, or the body itself if the path is ".".
@@ -91,10 +118,10 @@ func (r *Request) objectAt(path string) (map[string]any, error) {
 			return inside.objectAt(".")
 		}
 	}
-	tree, err := decode.JSON(r.Body)
-	if as, unclear := r.as(); unclear != nil || as == "form" || as == "multipart" {
+	if as, err := r.as(); err != nil || as == "form" || as == "multipart" {
 		return nil, denial.Of(denial.MalformedToken)
 	}
+	tree, err := decode.JSON(r.Body)
 	if path != "." {
 		for name := range strings.SplitSeq(path, ".") {
 			fields, _ := tree.(map[string]any)

@@ -266,7 +266,7 @@ name: acme
 secrets: A
 auth:
   - hmac:
-      signed: "{query:id|id:|;}{header:x-request|request:|;}{query:must}{body}"
+      signed: "{query:id|id:|;}{header:x-request|request:|;}must:{query:must}{body}"
       signature: {query: signature}
 `)
 	signed := func(change func(*Request)) *Request {
@@ -308,12 +308,14 @@ auth:
 		require.Equal(t, c.reason, denial.ReasonOf(err), name)
 	}
 	for text, problem := range map[string]string{
-		`{signed: "{query:a|x:|;}{query:b|x:1|;}{body}", signature: {header: x-s}}`: "must begin with different text",
-		`{signed: "{query:a|x:}{body}", signature: {header: x-s}}`:                  "between braces",
-		`{signed: "{query:a||;}{body}", signature: {header: x-s}}`:                  "between braces",
-		`{signed: "{query:}{body}", signature: {header: x-s}}`:                      "between braces",
-		`{signed: "{url}{body}", signature: {query: s}}`:                            "can't be in a URL that it signs",
-		`{signed: "{body}", signature: {query: s, header: x-s}}`:                    "want one of header, body and query",
+		`{signed: "{query:a|x:|;}{query:b|x:1|;}-{body}", signature: {header: x-s}}`: "must begin with different text",
+		`{signed: "{query:a|x:|;}{query:b}{body}", signature: {header: x-s}}`:        `begins otherwise than "x:"`,
+		`{signed: "{query:a|x:|;}x:1{body}", signature: {header: x-s}}`:              `begins otherwise than "x:"`,
+		`{signed: "{query:a|x:}{body}", signature: {header: x-s}}`:                   "between braces",
+		`{signed: "{query:a||;}{body}", signature: {header: x-s}}`:                   "between braces",
+		`{signed: "{query:}{body}", signature: {header: x-s}}`:                       "between braces",
+		`{signed: "{url}{body}", signature: {query: s}}`:                             "can't be in a URL that it signs",
+		`{signed: "{body}", signature: {query: s, header: x-s}}`:                     "want one of header, body and query",
 	} {
 		var problems definition.Problems
 		d := read(t, &problems, "name: acme\nsecrets: A\nauth: [{hmac: "+text+"}]\n")

@@ -38,7 +38,7 @@ func Fits(algorithm string, key crypto.PublicKey) bool {
 
 var curves = map[string]elliptic.Curve{ES256: elliptic.P256(), ES512: elliptic.P521()}
 
-// Verify reports whether a token is signed with a key. Both have to be of the algorithm.
+// Verify reports whether a token is signed with a key. Both must be of the algorithm.
 func (t Token) Verify(algorithm string, key crypto.PublicKey) bool {
 	if t.Algorithm != algorithm || !Fits(algorithm, key) {
 		return false

@@ -13,8 +13,6 @@ var ErrMalformed = errors.New("not a signed token")
 // Token is a token that is parsed but not verified.
 type Token struct {
 	Algorithm, KeyID string
-	// Chain are the certificates of the header's x5c in DER, the signer's first.
-	Chain [][]byte
 	// Content is what is signed: the encoded header, a dot, and the encoded payload.
 	Content   string
 	Payload   []byte
@@ -26,11 +24,10 @@ type Token struct {
 type header struct {
 	Algorithm string          `json:"alg"`
 	KeyID     string          `json:"kid"`
-	Chain     [][]byte        `json:"x5c"`
 	Critical  json.RawMessage `json:"crit"`
 }
 
-// maxHeader bounds the encoded header, which is parsed before the signature is verified. Certificates in it have some kilobytes.
+// maxHeader bounds the encoded header, which is parsed before the signature is verified. Some senders put certificates into it.
 const maxHeader = 32 << 10
 
 // Parse parses the compact form: three parts in base64url without padding, with dots between them.
@@ -47,7 +44,7 @@ func Parse(text string) (Token, error) {
 		return Token{}, ErrMalformed
 	}
 	return Token{
-		Algorithm: head.Algorithm, KeyID: head.KeyID, Chain: head.Chain, Content: text[:len(parts[0])+1+len(parts[1])],
+		Algorithm: head.Algorithm, KeyID: head.KeyID, Content: text[:len(parts[0])+1+len(parts[1])],
 		Payload: payload, Signature: signature,
 	}, nil
 }
