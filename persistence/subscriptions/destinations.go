@@ -112,9 +112,7 @@ func (s *Store) ApplyDestination(
 		return d, err
 	}
 	detail := map[string]any{"version": c.version, "new": stored.before == nil, "kind": kindOf(d), "secrets": secrets != nil}
-	if !sameKey {
-		detail["client_key"] = len(key) > 0
-	}
+	noteKey(detail, key, sameKey)
 	b := &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
 	queueVariable(b, variable, actor, detail)
@@ -125,6 +123,13 @@ func (s *Store) ApplyDestination(
 	}
 	s.outbox.Signal()
 	return d.Shown(), nil
+}
+
+// noteKey says in an audit entry that the client key was replaced or removed.
+func noteKey(detail map[string]any, key []byte, isSame bool) {
+	if !isSame {
+		detail["client_key"] = len(key) > 0
+	}
 }
 
 // current holds what the transaction that changes a destination has read.
