@@ -560,7 +560,7 @@ func TestAnEventStaysWhileItIsToBeDelivered(t *testing.T) {
 	db.destination(1, delivery.Destination{})
 	letter := db.shared().BuryDelivery(1)
 	db.queue(1, 1)
-	later := time.Now().Add(time.Hour)
+	later := persistencetest.Soon()
 	n, err := db.Upkeep.PurgeBatch(ctx, retention.Events, later)
 	require.NoError(t, err)
 	require.Zero(t, n)

@@ -25,6 +25,7 @@ import (
 	"holdfast/migrations"
 	"holdfast/operator/importer"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 	"holdfast/providers"
 )
 
@@ -166,7 +167,7 @@ func died(t *testing.T, store *persistence.Store, r event.Receipt, body []byte) 
 func purge(t *testing.T, a *archive.Archiver, kind retention.Kind) (removed int64) {
 	t.Helper()
 	for {
-		n, err := a.PurgeBatch(t.Context(), kind, time.Now().Add(time.Hour))
+		n, err := a.PurgeBatch(t.Context(), kind, persistencetest.Soon())
 		require.NoError(t, err)
 		if removed += n; n == 0 {
 			return removed

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,6 +12,7 @@ import (
 	"holdfast/internal/archive"
 	"holdfast/operator/importer"
 	"holdfast/persistence"
+	"holdfast/persistence/persistencetest"
 )
 
 // namedBody is a snapshot of one customer with a name of its own.
@@ -52,7 +52,7 @@ func TestAnExpungeFoldsEntitiesFromTheArchive(t *testing.T) {
 					process(t, store, r, namedBody(n))
 					ids = append(ids, r.ID)
 					if n == 0 && !isWhole {
-						removed, err := store.Upkeep.PurgeBatch(t.Context(), retention.Events, time.Now().Add(time.Hour))
+						removed, err := store.Upkeep.PurgeBatch(t.Context(), retention.Events, persistencetest.Soon())
 						require.NoError(t, err)
 						require.EqualValues(t, 1, removed)
 					}
