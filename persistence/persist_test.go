@@ -131,6 +131,25 @@ func TestAKeyIsFreeAgainWhenItsWindowHasPassed(t *testing.T) {
 	}
 }
 
+// A start compares with the time in the earlier event's ID, which has whole milliseconds. What it takes for a new event isn't a
+// duplicate for the store.
+func TestAWindowBeginsWithTheMillisecondOfItsEvent(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	first, second := receipt(), receipt()
+	first.DedupeWindow, second.DedupeWindow = event.Duration(time.Second), event.Duration(time.Second)
+	accepted, ok := event.TimeOfID(first.ID)
+	require.True(t, ok)
+	first.ReceivedAt = accepted.Add(900 * time.Microsecond)
+	second.Key, second.ReceivedAt = first.Key, accepted.Add(time.Second)
+	require.True(t, second.OutsideWindowOf(accepted))
+	db.process(first, parsed())
+	persisted, err := db.Writer.Write(t.Context(), event.RowOnly, second, body, parsed(), runOf(second))
+	require.NoError(t, err)
+	require.False(t, persisted.Duplicate)
+	require.Equal(t, second.ID, value[string](db, `SELECT event_id::text FROM idempotency_keys`))
+}
+
 func TestARepeatedClaimDoesNotMoveTheWindow(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -15,7 +15,8 @@ const (
 	// claimKeys claims the key of each event in one atomic statement, if the key has no owner or its owner was received a dedupe
 	// window ago or more. A window of 0 never ends. A repeated claim keeps the time of the first one. The end of the window is
 	// stored for the purge only: claims use the window of their own current definition. The age is the difference between the two
-	// times of the refused row, compared as times, since a day of an interval is not always 24 hours.
+	// times of the refused row, compared as times, since a day of an interval is not always 24 hours. The owner's time counts in
+	// whole milliseconds: a start, which asked before, knows only the time in the owner's ID.
 	claimKeys = insertKeys + `
   FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
        AS claim (provider, key, event_id, seen, microseconds, fingerprint)
@@ -35,7 +36,7 @@ ON CONFLICT (provider, key) DO UPDATE
        fingerprint = excluded.fingerprint`
 
 	passedWindow = `excluded.expires_at IS NOT NULL
-   AND excluded.first_seen - held.first_seen >= excluded.expires_at - excluded.first_seen`
+   AND excluded.first_seen - date_trunc('milliseconds', held.first_seen) >= excluded.expires_at - excluded.first_seen`
 
 	// claimFree claims keys without an owner.
 	claimFree = insertKeys + `
