@@ -72,6 +72,8 @@ type Server struct {
 	log     *slog.Logger
 
 	eitherIsEnough, showsCauses bool
+	// agents serves agents; nil without the API.
+	agents *agentDoor
 	// closeStreams ends the streams; nil if there are none.
 	closeStreams func()
 
@@ -121,6 +123,8 @@ func New(o Options) *Server {
 		s.routes = append(s.routes, httpapi.Get("openapi", "/openapi.json", "This API as an OpenAPI 3.1 document", openAPI).
 			Returns(fiber.StatusOK, map[string]any{}))
 		s.routes = append(s.routes, o.API.Routes()...)
+		s.agents = newAgentDoor(s)
+		s.routes = append(s.routes, s.agents.route())
 	}
 	g := guard.New(guard.Options{
 		Tokens: o.Tokens, Sessions: o.Sessions, LoginLinks: o.LoginLinks, TemporalWeb: o.TemporalWeb, ChangesOrigins: o.ChangesOrigins,
@@ -232,6 +236,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopped = true
 	listener := s.listener
 	s.mu.Unlock()
+	if s.agents != nil {
+		s.agents.close()
+	}
 	err := s.app.ShutdownWithContext(ctx)
 	if listener != nil {
 		_ = listener.Close() // fasthttp has closed it, unless it hadn't begun

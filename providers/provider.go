@@ -60,6 +60,9 @@ func (p *Provider) Digest() string { return p.digest }
 // File returns the name of the definition's file, without its folder.
 func (p *Provider) File() string { return p.file.Name }
 
+// Text returns the content of the definition's file, without what it extends.
+func (p *Provider) Text() []byte { return p.file.Text }
+
 // Written returns the effective definition, after everything that it extends. Don't change it.
 func (p *Provider) Written() *definition.Definition { return p.written }
 

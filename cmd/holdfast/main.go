@@ -13,6 +13,7 @@ import (
 
 	"holdfast/internal/cli"
 	"holdfast/internal/cli/admin"
+	"holdfast/internal/cli/agent"
 	"holdfast/internal/cli/deadletter"
 	"holdfast/internal/cli/definition"
 	"holdfast/internal/cli/destination"
@@ -48,6 +49,6 @@ func rootCommand() *cobra.Command {
 		admin.AuditCommand(), cli.Advanced(events.ConflictCommand()), admin.TokenCommand(), cli.Advanced(admin.PayloadKeyCommand()),
 		admin.ErrorCommand(), admin.StatsCommand(), admin.ReportCommand(), admin.DoctorCommand(),
 		cli.Advanced(admin.PurgeCommand()), cli.Advanced(admin.ReconcileCommand()),
-		admin.ConfigCommand(), admin.HealthCommand(), admin.VersionCommand(),
+		cli.Advanced(agent.Command()), admin.ConfigCommand(), admin.HealthCommand(), admin.VersionCommand(),
 	)...)
 }

@@ -380,14 +380,24 @@ var Table = []Rule{
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
 		Ours: list("activities/reconcile delivery event event/fold event/operation event/oversight internal/printable internal/word " +
-			"event/feed event/retention operator/api/deliveryapi operator/httpapi operator/importer operator/maintenance providers"),
+			"event/feed event/retention operator/api/definitionapi operator/api/deliveryapi operator/httpapi operator/importer " +
+			"operator/maintenance providers"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
 			"github.com/google/uuid"),
 		Never: neverInOperator},
+	{Package: "operator/api/definitionapi", Why: "a definition is tried without a store",
+		Ours:      list("event internal/lint operator/httpapi providers providers/definition"),
+		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
+		Never:     neverInOperator},
 	{Package: "operator/dispatcher",
 		Why:       "it is the API in the dispatcher's format, limited to what its clients may use, on either port",
 		Ours:      list("delivery event event/oversight operator/access operator/api operator/api/deliveryapi operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
+		Never:     neverInOperator},
+	{Package: "operator/agents", Why: "agents are clients of the operator API, with their caller's role",
+		Ours: list("event event/operation event/oversight internal/lint internal/printable operator/api " +
+			"operator/api/definitionapi operator/httpapi"),
+		Libraries: list("github.com/modelcontextprotocol/go-sdk"),
 		Never:     neverInOperator},
 	{Package: "operator/guard", Why: "who may send a request is independent of what it does",
 		// api, for the subprotocol with the token of a WebSocket.
@@ -395,8 +405,9 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp"),
 		Never:     neverInOperator},
 	{Package: "operator", Why: "it serves the handlers that it is given, and authenticates their callers",
-		Ours:      list("event event/oversight operator/access operator/api operator/guard operator/httpapi"),
-		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp golang.org/x/sync"),
+		Ours:      list("event event/oversight operator/access operator/agents operator/api operator/guard operator/httpapi"),
+		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp golang.org/x/sync " +
+			"google.golang.org/grpc/test/bufconn"),
 		Never:     neverInOperator},
 	{Package: "operator/console/frame", Why: "the layout that all pages share is independent of their content",
 		Ours:      list("event event/feed internal/printable operator/access operator/guard operator/httpapi"),
@@ -520,6 +531,10 @@ var Table = []Rule{
 			"operator/api/deliveryapi operator/httpapi providers providers/recovery"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/agent", Why: whyCommand,
+		Ours:      list("internal/buildinfo internal/cli internal/config operator/agents"),
+		Libraries: list("github.com/spf13/cobra github.com/modelcontextprotocol/go-sdk"),
+		Never:     never("agents have a token but no database", "holdfast/persistence")},
 	{Package: "internal/cli/deadletter", Why: whyCommand,
 		Ours:      list("event event/operation internal/cli operator/api"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid")},
@@ -547,7 +562,7 @@ var Table = []Rule{
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
 		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
-			"internal/cli/importer internal/cli/admin internal/cli/destination internal/cli/events internal/config " +
+			"internal/cli/importer internal/cli/admin internal/cli/agent internal/cli/destination internal/cli/events internal/config " +
 			"internal/dev internal/stores internal/process"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},

@@ -17,6 +17,7 @@ var routes = map[string]Role{
 
 	"GET /":                    RoleViewer,
 	"GET /openapi.json":        RoleViewer,
+	"POST /mcp":                RoleViewer, // each call of a tool is checked again, as a request to its route
 	"GET /events":              RoleViewer,
 	"GET /events/:id":          RoleViewer,
 	"GET /find/:text":          RoleViewer,
@@ -64,6 +65,8 @@ var routes = map[string]Role{
 	"POST /recoveries/:id/pause":                RoleOperator,
 	"POST /recoveries/:id/resume":               RoleOperator,
 	"POST /recoveries/:id/cancel":               RoleOperator,
+	"GET /definitions/:provider":                RoleOperator,
+	"POST /definitions/:provider/try":           RoleOperator,
 	"POST /codec/encode":                        RoleOperator,
 	"POST /codec/decode":                        RoleOperator,
 	"POST /dead-letters/:id/replay":             RoleOperator,

@@ -11,6 +11,7 @@ import (
 	"holdfast/event/fold"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/httpapi"
 )
@@ -44,6 +45,8 @@ type API struct {
 	Outbound *deliveryapi.API
 	// Redactor decides what viewers see of a received body; with nil they see nothing of it.
 	Redactor Redactor
+	// Definitions serves providers' definitions.
+	Definitions *definitionapi.API
 	// Payloads is the codec endpoint for Temporal Web and the Temporal command lines.
 	Payloads PayloadCodec
 
@@ -236,6 +239,7 @@ func (a *API) Routes() []httpapi.Route {
 	add(a.Recoveries != nil, a.recoveryRoutes)
 	add(a.Events != nil && a.Outbound != nil, a.attemptRoutes)
 	add(a.Outbound != nil, a.Outbound.Routes)
+	add(a.Definitions != nil, a.Definitions.Routes)
 	add(a.Payloads != nil, a.payloadRoutes)
 	add(a.Maintenance != nil, a.maintenanceRoutes)
 	return all

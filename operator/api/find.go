@@ -140,6 +140,12 @@ func single(id string, err error) ([]string, error) {
 	return []string{id}, nil
 }
 
+// FindEvent finds an event wherever it is.
+func (a *API) FindEvent(ctx context.Context, id string) (event.Record, error) {
+	record, _, err := a.findEvent(ctx, id, "")
+	return record, err
+}
+
 // findEvent finds an event wherever it is, and what it waits for. By workflow ID it finds an event as soon as it is acknowledged.
 // By event ID alone it searches Temporal's list, which lags by some hundred milliseconds.
 func (a *API) findEvent(ctx context.Context, id, workflowID string) (event.Record, *event.Wait, error) {

@@ -18,6 +18,7 @@ import (
 	"holdfast/operator"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
+	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/launch"
 	"holdfast/persistence"
@@ -96,6 +97,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 		Redactor: redactor{s.lookup},
 		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
+	all.Definitions = &definitionapi.API{Live: s.Catalogue, Event: all.FindEvent}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
 	if web := s.Config.Operator.TemporalWeb; len(web) > 0 {
 		all.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], s.Config.Temporal.Namespace, run) }
