@@ -166,3 +166,22 @@ func TestTextAsASecret(t *testing.T) {
 	mac.Write([]byte(`{}`))
 	require.Equal(t, hex.EncodeToString(mac.Sum(nil)), got.Header.Get("X-Acme-Signature"))
 }
+
+// A list of signatures behind a prefix, as Outpost sends it: a receiver that knows either secret finds its own.
+func TestAListWithAPrefixCoversARotation(t *testing.T) {
+	t.Parallel()
+	endpoint := newEndpoint(t, nil)
+	s := newTestSender(t)
+	declared := json.RawMessage(`{"hmac": {
+		"signed": "{body}", "signature": {"header": "x-outpost-signature", "grammar": "list", "separator": ",", "prefix": "v0="}
+	}}`)
+	target := to(endpoint.URL + "/hooks")
+	target.Destination.HTTP.Signature, target.Secrets = declared, []string{newestSecret, olderSecret}
+	got := endpoint.deliver(t, s, target, messageOf(`{}`))
+	require.Regexp(t, `^v0=[0-9a-f]{64},[0-9a-f]{64}$`, got.Header.Get("x-outpost-signature"))
+	for _, secret := range target.Secrets {
+		require.NoError(t, endpointOf(t, declared, secret).Authenticate(asReceived(got), time.Now()))
+	}
+	got.Header.Set("x-outpost-signature", strings.TrimPrefix(got.Header.Get("x-outpost-signature"), "v0="))
+	require.Error(t, endpointOf(t, declared, newestSecret).Authenticate(asReceived(got), time.Now()))
+}

@@ -76,7 +76,7 @@ func checkUnused(p *definition.Problems, field string, d definition.Signature) {
 		name, value string
 		grammars    []string
 	}{
-		{"prefix", d.Prefix, []string{"prefix"}},
+		{"prefix", d.Prefix, []string{"prefix", "list"}},
 		{"field", d.Field, []string{"pairs", "versions"}},
 		{"separator", d.Separator, []string{"pairs", "list"}},
 		{"assign", d.Assign, []string{"pairs"}},
@@ -220,8 +220,13 @@ func (s signatureHeader) elements(value string) []string {
 	return elements
 }
 
-// parseList parses "1700000000,abc,def": the time first, if the definition has one in the header, then signatures.
+// parseList parses "1700000000,abc,def": the time first, if the definition has one in the header, then signatures. A prefix
+// stands before the whole list.
 func (s signatureHeader) parseList(value string) (found signatures, err error) {
+	value, ok := strings.CutPrefix(value, s.Prefix)
+	if !ok {
+		return signatures{}, denial.At(denial.MalformedHeader, s.part())
+	}
 	found.values = s.elements(value)
 	if len(found.values) > maxPairs {
 		return signatures{}, denial.At(denial.MalformedHeader, s.part())
@@ -354,7 +359,7 @@ func (s signatureHeader) format(timestamp string, signatures []string) string {
 		if s.timestampField != "" {
 			signatures = append([]string{timestamp}, signatures...)
 		}
-		return strings.Join(signatures, s.Separator)
+		return s.Prefix + strings.Join(signatures, s.Separator)
 	case "versions":
 		return s.Field + "," + strings.Join(signatures, " "+s.Field+",")
 	}
