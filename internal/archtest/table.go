@@ -544,10 +544,13 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/importer", Why: whyCommand,
-		Ours: list("internal/archive event/operation internal/cli internal/cli/destination operator/api operator/httpapi " +
-			"operator/importer"),
+		Ours: list("delivery delivery/admin delivery/declared event event/operation internal/archive internal/cli " +
+			"internal/cli/destination internal/movein operator/api operator/api/deliveryapi operator/httpapi operator/importer"),
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/movein", Why: "another gateway's API is read without knowing where its data goes",
+		Ours:  list("delivery event"),
+		Never: never("it reads other systems and changes nothing", "holdfast/operator", "holdfast/persistence")},
 	{Package: "internal/cli/definition", Why: "a definition can be tried without a server",
 		Ours: list("event/oversight internal/cli internal/config operator/httpapi providers providers/auth " +
 			"providers/auth/denial providers/definition internal/lint providers/receiving"),

@@ -42,7 +42,7 @@ func newCommand() *cobra.Command {
 	}
 	command.Flags().StringVar(&dir, "dir", "", "the folder to write NAME.yaml into (existing files aren't overwritten)")
 	command.Flags().StringVar(&from, "from", "",
-		"guess from a captured request: headers, a blank line and the body, or curl (a file, or - for standard input)")
+		"read from there: a captured request to guess from, with headers, a blank line and the body, or curl (- is standard input)")
 	command.Flags().StringVar(&secret, "secret", "",
 		"a secret instead of the configured ones: find out how the sender signs (it isn't written)")
 	command.Flags().BoolVar(&oldPaths, "old-paths", false,

@@ -19,24 +19,54 @@ import (
 func CompareCommand() *cobra.Command {
 	var o compareOptions
 	command := cli.WithAPI(&cobra.Command{
-		Use:   "compare FILE",
+		Use:   "compare FILE|--from SYSTEM",
 		Short: "Compare another system's data with this installation",
 		Long: "Compare another system's data, in the format of `holdfast import`, with this\n" +
 			"installation. Events are found by key, entities by any of their names. Only the\n" +
 			"fields in FILE are compared. Stored events that are missing from FILE, within its\n" +
 			"period and providers, are listed too. Nothing is changed. The exit code is 1 if an\n" +
 			"event, a key, a dead letter or an entity differs; differing subscriptions are only\n" +
-			"listed. With --json each difference is one line; the counts go to standard error.",
+			"listed. With --json each difference is one line; the counts go to standard error.\n\n" +
+			"With --from, the API of another webhook gateway is compared: its endpoints, and with\n" +
+			"--undelivered, whether what it hasn't delivered has a delivery here.",
 		Example: "  holdfast compare old.ndjson\n" +
 			"  psql … | holdfast compare - --json > differences.ndjson",
-		Args: cobra.ExactArgs(1),
-	}, func(c *cobra.Command, a *cli.API, args []string) error { return o.run(c, a, args[0]) })
-	o.addFlags(command)
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: o.check,
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		if o.from != "" {
+			return o.compareSystem(c, a)
+		}
+		return o.run(c, a, args[0])
+	})
+	o.source.addFlags(command)
+	o.system.addFlags(command)
 	cli.AddJSONFlag(command)
 	return command
 }
 
-type compareOptions struct{ source }
+type compareOptions struct {
+	source
+	system
+}
+
+func (o *compareOptions) compareSystem(c *cobra.Command, a *cli.API) error {
+	of, err := o.system.open()
+	if err != nil {
+		return cli.UsageError(c, err)
+	}
+	r, err := (&move{system: &o.system, c: c, api: a, of: of}).compare()
+	if err != nil {
+		return err
+	}
+	if err := cli.Print(c, r, r.write); err != nil {
+		return err
+	}
+	if r.Missing+len(r.Differ) > 0 || r.Undelivered > 0 {
+		return errors.New("there are differences")
+	}
+	return nil
+}
 
 func (o *compareOptions) run(c *cobra.Command, a *cli.API, file string) error {
 	list := differences{out: bufio.NewWriter(c.OutOrStdout()), isJSON: cli.WantsJSON(c)}

@@ -23,6 +23,8 @@ type source struct {
 	format   importer.Format
 	record   operation.ImportRecord
 	provider string
+	// reader is read instead of a file.
+	reader io.ReadCloser
 }
 
 func (s *source) addFlags(c *cobra.Command) {
@@ -36,7 +38,7 @@ const ndjson = "application/x-ndjson"
 // send sends a file in parts, and prints the mistakes that are found. First it asks check with an empty body: while a large one
 // is being sent, a refusal may not be readable.
 func (s *source) send(c *cobra.Command, a *cli.API, name, check string, r *reading, use func(upload) error) error {
-	in, err := openSource(c, name)
+	in, err := s.open(c, name)
 	if err != nil {
 		return err
 	}
@@ -80,6 +82,13 @@ type upload struct {
 
 func (u upload) to(route string, into any) error {
 	return u.api.Upload(u.ctx, route, u.query, u.mediaType, u.text, into)
+}
+
+func (s *source) open(c *cobra.Command, name string) (io.ReadCloser, error) {
+	if s.reader != nil {
+		return s.reader, nil
+	}
+	return openSource(c, name)
 }
 
 // openSource opens a file, standard input, or all files of an archive, and decompresses them if necessary.

@@ -17,7 +17,7 @@ import (
 func ImportCommand() *cobra.Command {
 	o := importOptions{rate: operation.KindImport.Rates().Default}
 	command := cli.WithAPI(&cobra.Command{
-		Use:   "import FILE",
+		Use:   "import FILE|--from SYSTEM",
 		Short: "Import another system's data",
 		Long: "Import another system's data: keys, events, dead letters, entities and subscriptions.\n" +
 			"FILE has one record a line, as JSON or CSV; - is standard input, and the address of\n" +
@@ -26,16 +26,29 @@ func ImportCommand() *cobra.Command {
 			"The whole file is read first. If lines are invalid, all errors are listed and nothing\n" +
 			"is imported. Then an operation applies the file page by page, alongside live traffic.\n" +
 			"Existing data isn't changed: the same file can be imported again. Imported events\n" +
-			"aren't delivered to subscriptions.",
+			"aren't delivered to subscriptions.\n\n" +
+			"With --from, the API of another webhook gateway is read instead of a file, and nothing is\n" +
+			"changed there. --dry-run prints the plan: what is imported, what isn't, and why. Secrets\n" +
+			"are never printed. The same command can be repeated: what exists here stays as it is.\n" +
+			"--undelivered and --failed deliver what that system hasn't; --since alone imports its\n" +
+			"history, and delivers none of it.",
 		Example: "  holdfast import old.ndjson --dry-run\n" +
 			"  holdfast import old.ndjson --rate 1000/s --reason 'moving in'\n" +
 			"  psql … | holdfast import - --yes --detach\n" +
 			"  holdfast import keys.csv --record key --default-provider stripe\n" +
 			"  holdfast import s3://company-webhooks/holdfast --rate 5000/s\n" +
+			"  holdfast import --from svix --from-url https://api.eu.svix.com --dry-run\n" +
 			"  holdfast import watch|pause|resume|cancel ID",
-		Args: cobra.ExactArgs(1),
-	}, func(c *cobra.Command, a *cli.API, args []string) error { return o.run(c, a, args[0]) })
-	o.addFlags(command)
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: o.check,
+	}, func(c *cobra.Command, a *cli.API, args []string) error {
+		if o.from != "" {
+			return o.move(c, a)
+		}
+		return o.run(c, a, args[0])
+	})
+	o.source.addFlags(command)
+	o.system.addFlags(command)
 	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
 	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddRateFlag(command, &o.rate, "rate", "lines to apply")
@@ -47,6 +60,7 @@ func ImportCommand() *cobra.Command {
 
 type importOptions struct {
 	source
+	system
 	rate         float64
 	dryRun, skip bool
 }
@@ -73,6 +87,20 @@ func (o *importOptions) run(c *cobra.Command, a *cli.API, file string) error {
 	if err != nil {
 		return errors.Join(err, s.drop(c, a))
 	}
+	return o.start(c, a, file, s)
+}
+
+// importLines imports the events of another system, whose plan was confirmed.
+func (o *importOptions) importLines(c *cobra.Command, a *cli.API, name string) error {
+	s := &staging{}
+	if err := o.stage(c, a, name, s); err != nil {
+		return errors.Join(err, s.drop(c, a))
+	}
+	return o.start(c, a, name, s)
+}
+
+// start applies what is kept.
+func (o *importOptions) start(c *cobra.Command, a *cli.API, file string, s *staging) error {
 	if s.staged == 0 {
 		return cli.Print(c, s.outcome(), s.printEmpty)
 	}

@@ -1,0 +1,150 @@
+package importer
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordedGateway answers as recorded in a file of internal/movein/testdata. Those of Svix and Hookdeck have the shapes of their
+// clients' models: nothing here has called a real one.
+func recordedGateway(t *testing.T, file string) string {
+	t.Helper()
+	left := &atomic.Int64{}
+	left.Store(math.MaxInt64)
+	return gatewayThatFails(t, file, left)
+}
+
+// gatewayThatFails is a recordedGateway that refuses requests once none is left.
+func gatewayThatFails(t *testing.T, file string, left *atomic.Int64) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "internal", "movein", "testdata", file))
+	require.NoError(t, err)
+	var answers []struct {
+		Path, Query string
+		Answer      json.RawMessage
+	}
+	require.NoError(t, json.Unmarshal(text, &answers))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("%s %s changes something", r.Method, r.URL.Path)
+		}
+		if left.Add(-1) < 0 {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		for _, a := range answers {
+			if a.Path == r.URL.Path && strings.Contains(r.URL.RawQuery, a.Query) {
+				_, _ = w.Write(a.Answer)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A plan says what doesn't come over, an import can be repeated, and no output has a secret.
+func TestASvixMovesIn(t *testing.T) {
+	t.Parallel()
+	i := start(t)
+	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-svix-0123456789")
+	from := []string{"--from", "svix", "--from-url", recordedGateway(t, "svix.json"), "--since", "3000d"}
+	sends := append(from, "--undelivered", "--failed")
+
+	plan := i.mustRun(t, append([]string{"import", "--dry-run"}, sends...)...)
+	require.Contains(t, plan, "2 endpoints: 4 destinations and subscriptions to create")
+	require.Contains(t, plan, "2 deliveries to send")
+	require.Contains(t, plan, "header x-api-key")
+	require.Zero(t, i.count(t, "SELECT count(*) FROM destinations"), "a plan changes nothing")
+	out, err := i.run(append([]string{"compare"}, sends...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "undelivered there, without a delivery here   2")
+
+	done := i.mustRun(t, append([]string{"import", "--yes"}, sends...)...)
+	require.Contains(t, done, "deliveries queued  2")
+	again := i.mustRun(t, append([]string{"import", "--yes"}, sends...)...)
+	require.Contains(t, again, "deliveries queued  0")
+	require.Contains(t, again, "existing           2")
+	require.Equal(t, 2, i.count(t, "SELECT (SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM deliveries)"))
+	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events"))
+	compared := i.mustRun(t, append([]string{"compare"}, sends...)...)
+
+	// An operator's decision stays.
+	i.mustRun(t, "destination", "resume", "svix-ep_2")
+	i.mustRun(t, append([]string{"import", "--yes"}, from...)...)
+	shown := i.mustRun(t, "destination", "show", "svix-ep_1") + i.mustRun(t, "destination", "show", "svix-ep_2")
+	require.Contains(t, shown, "paused")
+	require.Contains(t, shown, "imported without its header x-api-key")
+	require.NotContains(t, shown, "disabled in Svix")
+	for _, secret := range []string{"MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "C2FVsBQIhrscChlQIMV", "token-of-svix"} {
+		require.NotContains(t, plan+done+again+compared+shown+out, secret)
+	}
+}
+
+// An import that stops anywhere is repeated: nothing is missing then, and nothing is there twice.
+func TestAnInterruptedMoveGoesOn(t *testing.T) {
+	t.Parallel()
+	i := start(t)
+	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-svix-0123456789")
+	left := &atomic.Int64{}
+	line := []string{
+		"import", "--yes", "--from", "svix", "--from-url", gatewayThatFails(t, "svix.json", left), "--since", "3000d", "--undelivered",
+		"--failed",
+	}
+	const step = 5
+	stopped := 0
+	for requests := int64(step); ; requests += step {
+		left.Store(requests)
+		out, err := i.run(line...)
+		if err == nil {
+			break
+		}
+		require.Contains(t, out, "answers 400")
+		stopped++
+	}
+	require.Greater(t, stopped, 3)
+	require.Equal(t, 2, i.count(t, "SELECT (SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM deliveries)"))
+	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events"))
+	require.Contains(t, i.mustRun(t, "destination", "show", "svix-ep_1"), "paused")
+}
+
+func TestAHookdeckMovesIn(t *testing.T) {
+	t.Parallel()
+	i := start(t)
+	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-hookdeck-0123456789")
+	from := []string{"--from", "hookdeck", "--from-url", recordedGateway(t, "hookdeck.json")}
+	out := i.mustRun(t, append([]string{"import", "--dry-run"}, from...)...)
+	require.Contains(t, out, "give it with --signing-secret-file")
+	from = append(from, "--signing-secret-file", i.write(t, "signing", []byte("signing-secret-of-hookdeck\n")))
+	out = i.mustRun(t, append([]string{"import", "--yes"}, from...)...)
+	require.Contains(t, out, "transformation")
+	compared := i.mustRun(t, append([]string{"compare"}, from...)...)
+	require.Contains(t, compared, "destinations and subscriptions missing here  0")
+	require.NotContains(t, out+compared, "signing-secret-of-hookdeck")
+	require.NotContains(t, out+compared, "bearer-secret")
+}
+
+func TestAGatewayIsNamedCompletely(t *testing.T) {
+	t.Parallel()
+	i := start(t)
+	for line, want := range map[string]string{
+		"import": "give a FILE, or --from",
+		"import x.ndjson --from svix --from-url http://127.0.0.1:1": "not both",
+		"compare --from svix":                                "invalid --from-url",
+		"import --from convoy --from-url http://127.0.0.1:1": "needs --project",
+	} {
+		out, err := i.run(strings.Fields(line)...)
+		require.Error(t, err, line)
+		require.Contains(t, out, want, line)
+	}
+}

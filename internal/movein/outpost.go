@@ -1,0 +1,294 @@
+package movein
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"holdfast/delivery"
+)
+
+// outpost is an Outpost with all its tenants.
+// https://github.com/hookdeck/outpost, docs/apis/openapi.yaml at f67ae011 (August 2026).
+type outpost struct {
+	*client
+
+	// known are the tenants to read; none means all.
+	known []string
+}
+
+type outpostDestination struct {
+	ID          string            `json:"id"`
+	Type        string            `json:"type"`
+	Topics      json.RawMessage   `json:"topics"` // "*", or a list
+	Filter      map[string]any    `json:"filter"`
+	Config      map[string]string `json:"config"`
+	Credentials struct {
+		Secret          Secret     `json:"secret"`
+		Previous        Secret     `json:"previous_secret"`
+		PreviousInvalid *time.Time `json:"previous_secret_invalid_at"`
+	} `json:"credentials"`
+	Metadata   map[string]string `json:"delivery_metadata"`
+	DisabledAt *time.Time        `json:"disabled_at"`
+}
+
+// outpostSettings are the settings of signatures. The API returns them only from a managed Outpost.
+type outpostSettings struct {
+	Mode      string `json:"DESTINATIONS_WEBHOOK_MODE"`
+	Prefix    string `json:"DESTINATIONS_WEBHOOK_HEADER_PREFIX"`
+	Header    string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_HEADER_NAME"`
+	Content   string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_CONTENT_TEMPLATE"`
+	Format    string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_HEADER_TEMPLATE"`
+	Algorithm string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_ALGORITHM"`
+	Encoding  string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_ENCODING"`
+}
+
+type outpostPage[T any] struct {
+	Models     []T `json:"models"`
+	Pagination struct {
+		Next *string `json:"next"`
+	} `json:"pagination"`
+}
+
+const outpostAPI = "/api/v1"
+
+func eachOfOutpost[T any](ctx context.Context, c *client, path string, query url.Values, each func([]T) error) error {
+	query.Set("limit", strconv.Itoa(pageSize))
+	for {
+		var page outpostPage[T]
+		if err := c.get(ctx, outpostAPI+path, query, &page); err != nil {
+			return err
+		}
+		if err := each(page.Models); err != nil {
+			return err
+		}
+		if page.Pagination.Next == nil || *page.Pagination.Next == "" {
+			return nil
+		}
+		query.Set("next", *page.Pagination.Next)
+	}
+}
+
+// tenants calls each for every tenant. Outpost lists them only if its Redis has RediSearch.
+func (o *outpost) tenants(ctx context.Context, each func(id string) error) error {
+	for _, id := range o.known {
+		if err := each(id); err != nil {
+			return err
+		}
+	}
+	if len(o.known) > 0 {
+		return nil
+	}
+	type tenant struct {
+		ID string `json:"id"`
+	}
+	err := eachOfOutpost(ctx, o.client, "/tenants", url.Values{"dir": {"asc"}}, func(page []tenant) error {
+		for _, t := range page {
+			if err := each(t.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if hasStatus(err, http.StatusNotImplemented) {
+		return errors.New("this Outpost can't list its tenants, because its Redis has no RediSearch: name each with --tenant")
+	}
+	return err
+}
+
+// Endpoints implements System.
+func (o *outpost) Endpoints(ctx context.Context, each func(Endpoint) error) error {
+	var settings outpostSettings
+	if err := o.get(ctx, outpostAPI+"/config", nil, &settings); err != nil && !isNotFound(err) {
+		return err
+	}
+	return o.tenants(ctx, func(tenant string) error {
+		var all []outpostDestination
+		if err := o.get(ctx, outpostAPI+join("tenants", tenant, "destinations"), nil, &all); err != nil {
+			return err
+		}
+		for _, one := range all {
+			e, err := o.endpoint(settings, tenant, one)
+			if err == nil {
+				err = each(e.checked())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (o *outpost) endpoint(settings outpostSettings, tenant string, one outpostDestination) (Endpoint, error) {
+	e := Endpoint{State: delivery.DestinationReady}
+	e.Destination = delivery.Destination{Name: nameOf(Outpost, one.ID), HTTP: &delivery.HTTP{URL: one.Config["url"]}}
+	if one.Type != "webhook" {
+		e.Destination.HTTP = nil
+		e.lose("destination", "it is a %s: declare it in subscriptions.yaml if Holdfast has that kind", one.Type)
+		return e, nil
+	}
+	if one.DisabledAt != nil {
+		e.State, e.Reason = delivery.DestinationDisabled, "disabled in Outpost since "+one.DisabledAt.UTC().Format(time.RFC3339)
+	}
+	settings.sign(&e)
+	secrets := []Signing{{Secret: one.Credentials.Secret}}
+	if p := one.Credentials; p.Previous != "" && p.PreviousInvalid != nil && p.PreviousInvalid.After(time.Now()) {
+		secrets = append(secrets, Signing{p.Previous, *p.PreviousInvalid})
+	}
+	e.useSecrets(secrets)
+	headers := map[string]string{}
+	if text := one.Config["custom_headers"]; text != "" && json.Unmarshal([]byte(text), &headers) != nil {
+		return e, errors.New("custom_headers of " + one.ID + " has an unknown form")
+	}
+	for name, value := range one.Metadata {
+		headers[settings.prefix()+name] = value
+	}
+	if len(headers) > 0 {
+		e.Destination.HTTP.Headers = headers
+	}
+	e.lose("headers", "%stopic, %[1]sevent-id, %[1]stimestamp and those of an event's metadata aren't sent", settings.prefix())
+	err := o.subscribe(&e, tenant, one)
+	return e, err
+}
+
+func (s outpostSettings) prefix() string {
+	if s.Prefix == "" {
+		return "x-outpost-"
+	}
+	return strings.TrimSpace(s.Prefix)
+}
+
+// sign declares Outpost's default signature, of the body: v0=SIGNATURE,SIGNATURE with each secret.
+// https://github.com/hookdeck/outpost, internal/destregistry/providers/destwebhook/destwebhook.go
+func (s outpostSettings) sign(e *Endpoint) {
+	if s.Mode == "standard" {
+		return // Standard Webhooks, as Holdfast signs
+	}
+	if s.Content != "" && s.Content != "{{.Body}}" || s.Format != "" && s.Format != `v0={{.Signatures | join ","}}` ||
+		s.Algorithm != "" && s.Algorithm != "hmac-sha256" {
+		e.hold("signature", "this Outpost has templates of its own: declare http.signature")
+		return
+	}
+	name := s.Header
+	if name == "" {
+		name = s.prefix() + "signature"
+	}
+	encoding := s.Encoding
+	if encoding == "" {
+		encoding = "hex"
+	}
+	e.Destination.HTTP.Signature = declare(map[string]any{
+		"encoding": encoding, "signed": "{body}",
+		"signature": map[string]any{"header": name, "grammar": "list", "separator": ",", "prefix": "v0="},
+	})
+}
+
+func (o *outpost) subscribe(e *Endpoint, tenant string, one outpostDestination) error {
+	var topics []string
+	var all string
+	if json.Unmarshal(one.Topics, &topics) != nil && json.Unmarshal(one.Topics, &all) != nil {
+		return fmt.Errorf("topics of %s have an unknown form", one.ID)
+	}
+	made := subscription(e.Destination.Name, e.Destination.Name, tenant, withoutAll(topics))
+	made.Active = e.State != delivery.DestinationDisabled
+	for _, part := range slices.Sorted(maps.Keys(one.Filter)) {
+		root := map[string]string{"data": ".body.data", "topic": ".event.type", "metadata": ".body.metadata"}[part]
+		below, isObject := one.Filter[part].(map[string]any)
+		if root == "" || !isObject {
+			e.hold("filter", "Holdfast has no equivalent of "+part)
+			continue
+		}
+		test, err := filter{root: root}.jq(below)
+		if err != nil {
+			e.hold("filter", err.Error())
+		}
+		made.Events.Filter = and(made.Events.Filter, test)
+	}
+	e.Subscriptions = []delivery.Subscription{made}
+	return nil
+}
+
+type outpostEvent struct {
+	ID      string          `json:"id"`
+	Tenant  string          `json:"tenant_id"`
+	Matched []string        `json:"matched_destination_ids"`
+	Topic   string          `json:"topic"`
+	Time    time.Time       `json:"time"`
+	Data    json.RawMessage `json:"data"`
+}
+
+type outpostAttempt struct {
+	Event       string `json:"event_id"`
+	Destination string `json:"destination_id"`
+	Status      string `json:"status"`
+}
+
+// Events implements System. Outpost lists attempts, not deliveries: an event is undelivered at a matched destination without a
+// successful attempt. It lists an event only once the first attempt of it has ended.
+func (o *outpost) Events(ctx context.Context, s Selection, each func(Event) error) error {
+	query := url.Values{"dir": {"asc"}, "time[gte]": {s.Since.UTC().Format(time.RFC3339)}}
+	for _, id := range o.known {
+		query.Add("tenant_id[]", id)
+	}
+	return eachOfOutpost(ctx, o.client, "/events", query, func(page []outpostEvent) error {
+		if len(page) == 0 {
+			return nil
+		}
+		done := map[[2]string]bool{}
+		tried := map[[2]string]int{}
+		if s.Undelivered || s.Failed {
+			if err := o.attempts(ctx, page, func(a outpostAttempt) {
+				k := [2]string{a.Event, a.Destination}
+				tried[k]++
+				done[k] = done[k] || a.Status == "success"
+			}); err != nil {
+				return err
+			}
+		}
+		for _, one := range page {
+			e := Event{ID: one.ID, Source: one.Tenant, Type: one.Topic, At: one.Time, Data: one.Data}
+			if !s.Undelivered && !s.Failed {
+				if err := each(e); err != nil {
+					return err
+				}
+				continue
+			}
+			for _, to := range one.Matched {
+				k := [2]string{one.ID, to}
+				if e.To, e.Attempts = nameOf(Outpost, to), tried[k]; done[k] {
+					continue
+				}
+				if err := each(e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// attempts reads the attempts of a page's events.
+func (o *outpost) attempts(ctx context.Context, of []outpostEvent, each func(outpostAttempt)) error {
+	query := url.Values{}
+	for _, one := range of {
+		query.Add("event_id[]", one.ID)
+	}
+	return eachOfOutpost(ctx, o.client, "/attempts", query, func(page []outpostAttempt) error {
+		for _, a := range page {
+			each(a)
+		}
+		return nil
+	})
+}
+
+// InFlight implements System: Outpost's API doesn't tell.
+func (*outpost) InFlight(context.Context) (int, error) { return 0, nil }
