@@ -47,12 +47,13 @@ func (s *Server) receive(c *fiber.Ctx) error {
 	if reply, isOne, err := provider.Handshake(request, s.now()); isOne {
 		return s.answerHandshake(c, reply, provider, request, err)
 	}
-	if request.Method != fiber.MethodPost {
+	if request.Method != fiber.MethodPost && !provider.MayBeGetEvent(request) {
 		return s.refuse(c, codeMethodNotAllowed)
 	}
 	if err := provider.Authenticate(request, s.now()); err != nil {
 		return s.refuseUnauthenticated(c, s.examine(provider, request, err))
 	}
+	receiving.QueryAsBody(request)
 	s.startSpan(c, o)
 	if wait := s.limits.AllowProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)

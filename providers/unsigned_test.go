@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/decode"
 	"holdfast/providers/definition"
 	"holdfast/providers/reading"
@@ -64,10 +65,16 @@ func TestUnsignedPartsMakeNoUnmarkedEvent(t *testing.T) {
 				sample := func() *auth.Request {
 					r, err := p.Sample(kind, "one", clock)
 					require.NoError(t, err)
-					require.NoError(t, scheme.SignWithSecrets(r, clock))
+					if err = scheme.SignWithSecrets(r, clock); denial.ReasonOf(err) == denial.OtherAccount {
+						return nil // the account has another place in the events that this scheme is for
+					}
+					require.NoError(t, err)
 					return r
 				}
 				first := sample()
+				if first == nil {
+					continue
+				}
 				require.NoError(t, scheme.Authenticate(first, clock))
 				if _, handshake := p.Challenge(first, clock); handshake {
 					continue

@@ -94,6 +94,9 @@ func newKeySets(client *http.Client) *KeySets {
 
 // Keys returns the known keys of a set with which a token may be signed, see auth.KeySets. It never waits for a fetch.
 func (k *KeySets) Keys(at jws.Set, keyID string) ([]jws.Key, error) {
+	if at.URL == "" { // roots in addition to those of definitions: there are none
+		return nil, denial.Of(denial.BadToken)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	host, now := k.hostOf(at), k.now()

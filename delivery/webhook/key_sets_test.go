@@ -315,3 +315,13 @@ func TestPublishedKeysAreFetchedAhead(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// There are no roots in addition to those of definitions, and nothing is asked for them.
+func TestThereAreNoFurtherRoots(t *testing.T) {
+	t.Parallel()
+	sets := NewKeySets(nil, nil)
+	keys, err := sets.Keys(jws.Set{}, "k")
+	require.Empty(t, keys)
+	require.Equal(t, denial.BadToken, denial.ReasonOf(err))
+	require.Empty(t, sets.hosts)
+}

@@ -42,7 +42,7 @@ func declarations(t *testing.T) map[string]json.RawMessage {
 			var p definition.Problems
 			d, _ := p.Read(nil, definition.File{Tree: map[string]any{"auth": []any{scheme}}})
 			namesHeader := strings.Contains(string(text), "{header:") // such as Plivo's nonce, which no delivery has
-			if one := d.Auth[0]; one.Address == nil && one.Certificate == nil && (one.JWT == nil || one.JWT.Keys == nil) && !signsInBody(one) && !namesHeader {
+			if one := d.Auth[0]; one.Address == nil && one.Certificate == nil && !isForReceiving(one.JWT) && !signsInBody(one) && !namesHeader {
 				all[name+" "+strconv.Itoa(i)] = text
 			}
 		}
@@ -184,4 +184,18 @@ func TestAListWithAPrefixCoversARotation(t *testing.T) {
 	}
 	got.Header.Set("x-outpost-signature", strings.TrimPrefix(got.Header.Get("x-outpost-signature"), "v0="))
 	require.Error(t, endpointOf(t, declared, newestSecret).Authenticate(asReceived(got), time.Now()))
+}
+
+// A token that only its sender can make, or that is for what is received, signs no delivery.
+func TestTokensOfSendersSignNoDelivery(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{
+		`"keys": {"url": "https://{A}/jwks"}`, `"chain": {"roots": []}`, `"detached": "{body}", "header": "x-token"`, `"payload": "a"`,
+		`"body": "a"`,
+	} {
+		_, err := newSigner(`{"jwt": {"algorithm": "ES512", ` + more + `}}`)
+		require.ErrorContains(t, err, "are for requests that are received", more)
+	}
+	_, err := newSigner(`{"jwt": {"header": "x-token", "algorithm": "ES512"}}`)
+	require.NoError(t, err)
 }

@@ -50,8 +50,8 @@ func newSigner(declared string) (*signer, error) {
 		if scheme.Address != nil || scheme.Certificate != nil || scheme.Proxied != nil {
 			p.Add("auth[0]", "address and certificate can't sign outgoing requests")
 		}
-		if scheme.JWT != nil && (scheme.JWT.Keys != nil || scheme.JWT.Payload != "" || scheme.JWT.Body != "") {
-			p.Add("auth[0].jwt", "keys, payload and body are for requests that are received")
+		if isForReceiving(scheme.JWT) {
+			p.Add("auth[0].jwt", "keys, chain, detached, payload and body are for requests that are received")
 		}
 		if signsInBody(scheme) {
 			p.Add("auth[0]", "a signature in the body would change the body: use a header")
@@ -62,6 +62,11 @@ func newSigner(declared string) (*signer, error) {
 		return nil, errors.New(problemsOf(err))
 	}
 	return s, nil
+}
+
+// isForReceiving reports whether a token is made with what only its sender has, or in a way that deliveries don't use.
+func isForReceiving(d *definition.JWT) bool {
+	return d != nil && (d.Keys != nil || d.Chain != nil || d.Detached != "" || d.Payload != "" || d.Body != "")
 }
 
 // signsInBody reports whether a part of the signature is in the body.

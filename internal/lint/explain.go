@@ -17,6 +17,7 @@ import (
 	"holdfast/providers/definition"
 	"holdfast/providers/mapping"
 	"holdfast/providers/reading"
+	"holdfast/providers/receiving"
 )
 
 // Explanation says what would happen to a request, and why. Explaining has no effects.
@@ -166,6 +167,7 @@ func Explain(p *providers.Provider, r *auth.Request, now time.Time) Explanation 
 		return e.unauthentic(p, r, now, err)
 	}
 	e.Authentic, e.Scheme = true, p.Passed(r)
+	receiving.QueryAsBody(r)
 	if packed && !p.SignsPlain() {
 		if why := unpack(p, r); why != "" {
 			return e.refused(why, http.StatusBadRequest)

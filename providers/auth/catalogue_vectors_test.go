@@ -56,6 +56,8 @@ type publishedVector struct {
 	Certificate string `yaml:"certificate"`
 	// Keys is the set that the sender publishes, as JSON; "" if it can't be fetched.
 	Keys string `yaml:"keys"`
+	// Root is a certificate, as PEM, that stands in for that of the definition: only its owner can sign for that one.
+	Root string `yaml:"root"`
 	// Refused is the cause; "" if the request is authentic.
 	Refused denial.Reason `yaml:"refused"`
 }
@@ -94,7 +96,10 @@ func (v publishedVector) key(CertificateAt) (*rsa.PublicKey, error) {
 	return key.(*rsa.PublicKey), err
 }
 
-func (v publishedVector) keySet(jws.Set, string) ([]jws.Key, error) {
+func (v publishedVector) keySet(at jws.Set, _ string) ([]jws.Key, error) {
+	if root, ok := jws.ParseRoot(v.Root); at.URL == "" && ok {
+		return []jws.Key{{Root: root}}, nil
+	}
 	if v.Keys == "" {
 		return nil, denial.Of(denial.NoKeys)
 	}

@@ -39,7 +39,7 @@ type contentPart struct {
 // contentVariables have no argument; contentPlaces name a header or a dotted path of the body after a colon.
 var (
 	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
-	contentPlaces    = []string{"header", "query", "listed", "field", "sorted", "line", "lines"}
+	contentPlaces    = []string{"header", "query", "listed", "named", "field", "sorted", "line", "lines"}
 )
 
 func newContent(p *definition.Problems, field, template string) content {
@@ -57,7 +57,8 @@ func newContent(p *definition.Problems, field, template string) content {
 		if !closed || !ok {
 			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {url:normalized}, {url:decoded}, {path}, {params}, {method}, "+
 				"{crc32}, {secret}, {header:NAME}, {query:NAME}, {header:NAME|BEFORE|AFTER}, {query:NAME|BEFORE|AFTER}, "+
-				"{listed:NAME}, {field:PATH}, {sorted:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} between braces")
+				"{listed:NAME}, {named:FIELD}, {field:PATH}, {sorted:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} "+
+				"between braces")
 			break
 		}
 		if part.variable == "header" || part.variable == "listed" {
@@ -148,9 +149,11 @@ func (c content) headers() (names []string) {
 // signedParts contains the values of the variables for one request.
 type signedParts struct {
 	timestamp, id, url, secret string
-	places                     map[string]decode.Place
-	sorted                     map[string]string
-	request                    *Request
+	// named are the lines of the headers that a token names.
+	named   string
+	places  map[string]decode.Place
+	sorted  map[string]string
+	request *Request
 }
 
 // write writes the signed content to a hash without copying the body.
@@ -191,6 +194,8 @@ func (v signedParts) value(part contentPart) string {
 		return part.around(url.Values(v.request.Header).Get(part.of))
 	case "query":
 		return part.around(url.Values(v.request.Query).Get(part.of))
+	case "named":
+		return v.named
 	case "listed":
 		return withValues(v.request, listed(v.request, part.of))
 	case "field":

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -21,13 +20,17 @@ import (
 // hs256 is the algorithm whose key is a shared secret; all others have public keys.
 const hs256 = "HS256"
 
-// jwtScheme accepts an unexpired token that is signed with its one algorithm. The body is covered if a claim has its hash, or if
-// the token is the body.
+// jwtScheme accepts an unexpired token that is signed with its one algorithm. The body is covered if a claim has its hash, if the
+// token is the body, or if the token leaves out its payload, which has the body.
 type jwtScheme struct {
 	tokenScheme
 
 	algorithm string
-	keys      *publishedKeys // nil: the secrets are the keys
+	keys      *publishedKeys // nil, and no chain: the secrets are the keys
+	chain     *pinnedChain   // nil: certificates in a token count for nothing
+	detached  *detached      // nil: the token has its payload
+	// fields are values in the token's header.
+	fields map[string]string
 	// payload is the dotted path of the token whose payload is the event, "." if that is the body.
 	payload           string
 	account, audience string
@@ -42,12 +45,15 @@ func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
 	p.SecretName(field+".secrets", d.Secrets)
 	s := &jwtScheme{
 		tokenScheme: tokenScheme{secretsName: d.Secrets, in: "bearer"}, claims: d.Claims, bodyHash: d.BodyHash, urlHash: d.URLHash,
-		payload: d.Payload, account: d.Account, audience: d.Audience,
+		payload: d.Payload, account: d.Account, audience: d.Audience, fields: d.Fields,
 	}
 	s.algorithm = p.OneOf(field+".algorithm", d.Algorithm, hs256, jws.RS256, jws.ES256, jws.ES512)
 	s.hashEncoding = p.OneOf(field+".hash_encoding", d.HashEncoding, "hex", "base64", "base64url")
 	s.setPlace(p, field, d)
-	s.keys = newPublishedKeys(p, field, d)
+	s.keys, s.chain = newPublishedKeys(p, field, d), newPinnedChain(p, field, d)
+	if d.Account != "" && !s.isShared() {
+		p.Add(field+".account", "is for keys and chain: without them the secret is the account's")
+	}
 	if d.Leeway != nil {
 		s.leeway = time.Duration(*d.Leeway)
 	}
@@ -58,8 +64,14 @@ func newJWT(p *definition.Problems, field string, d *definition.JWT) scheme {
 		}
 		s.timeless = s.maxAge == 0
 	}
+	if d.Detached != "" {
+		s.detached, s.timeless = newDetached(p, field, d), true
+	}
 	return s
 }
+
+// isShared reports whether the sender signs for all its customers with the same keys. Then the secrets are the accounts.
+func (s *jwtScheme) isShared() bool { return s.keys != nil || s.chain != nil }
 
 // setPlace sets where the token is. Only one place is allowed.
 func (s *jwtScheme) setPlace(p *definition.Problems, field string, d *definition.JWT) {
@@ -92,12 +104,19 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 	if text == "" {
 		return denial.At(denial.MissingToken, s.part())
 	}
-	if len(text) > maxToken && s.payload == "" {
+	if len(text) > maxToken && s.payload == "" && s.chain == nil {
 		return denial.At(denial.MalformedToken, s.part())
 	}
-	token, err := jws.Parse(text)
-	if err != nil || token.Algorithm != s.algorithm {
+	token, err := s.parse(text)
+	switch {
+	case err != nil || token.Algorithm != s.algorithm:
 		return denial.At(denial.MalformedToken, s.part())
+	case !s.hasFields(token):
+		return denial.At(denial.WrongClaim, s.part())
+	case s.detached != nil:
+		return s.authenticateDetached(k, r, token, now)
+	case s.chain != nil:
+		return s.authenticateByChain(k, r, token, now)
 	}
 	// Claims can take many times the memory of their text: those that are as long as a body are parsed once they are authentic.
 	if s.keys == nil || s.payload != "" {
@@ -111,6 +130,22 @@ func (s *jwtScheme) authenticate(k keyring, r *Request, now time.Time) error {
 		return err
 	}
 	return s.checkSignature(k, token, now)
+}
+
+func (s *jwtScheme) parse(text string) (jws.Token, error) {
+	if s.detached != nil {
+		return jws.ParseDetached(text)
+	}
+	return jws.Parse(text)
+}
+
+func (s *jwtScheme) hasFields(token jws.Token) bool {
+	for name, want := range s.fields {
+		if token.Field(name) != want {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *jwtScheme) checkSignature(k keyring, token jws.Token, now time.Time) error {
@@ -144,8 +179,8 @@ func jwtSum(content, secret string) []byte {
 
 // ready also requires the values with which the claims are compared.
 func (s *jwtScheme) ready(k keyring) error {
-	if s.keys != nil {
-		return s.keys.ready(k, s)
+	if s.isShared() {
+		return s.readyForAccounts(k)
 	}
 	_, err := k.usable(s.secretsName)
 	if err == nil && s.algorithm != hs256 {
@@ -171,6 +206,12 @@ func (s *jwtScheme) checkClaims(k keyring, r *Request, token jws.Token, now time
 	if err := s.checkTime(claims, now); err != nil {
 		return err
 	}
+	if s.account != "" {
+		accounts, err := k.values(s.secretsName)
+		if isOurs := func(one string) bool { return claims.Is(s.account, one) }; err != nil || !slices.ContainsFunc(accounts, isOurs) {
+			return denial.At(denial.OtherAccount, s.part())
+		}
+	}
 	for name, want := range s.claims {
 		if !claims.Is(name, want) {
 			return denial.At(denial.WrongClaim, s.part())
@@ -179,12 +220,6 @@ func (s *jwtScheme) checkClaims(k keyring, r *Request, token jws.Token, now time
 	if s.audience != "" {
 		if audiences, err := k.values(s.audience); err != nil || !claims.IsFor(audiences) {
 			return denial.At(denial.WrongClaim, s.part())
-		}
-	}
-	if s.account != "" {
-		accounts, err := k.values(s.secretsName)
-		if isOurs := func(one string) bool { return claims.Is(s.account, one) }; err != nil || !slices.ContainsFunc(accounts, isOurs) {
-			return denial.At(denial.OtherAccount, s.part())
 		}
 	}
 	return s.checkHashes(r, claims)
@@ -248,6 +283,9 @@ func (s *jwtScheme) hash(data []byte) string {
 }
 
 func (s *jwtScheme) covers() Coverage {
+	if s.detached != nil {
+		return s.detached.covers()
+	}
 	if s.bodyHash == "" && s.payload == "" {
 		return Coverage{All: true}
 	}
@@ -260,96 +298,16 @@ func (s *jwtScheme) denyTime(why denial.Reason, at, now time.Time) error {
 	return &denial.Error{Reason: why, Part: s.part(), Skew: &skew, Tolerance: s.leeway}
 }
 
-// jwtLife is how long a token that we sign is valid.
-const jwtLife = 10 * time.Minute
-
-func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {
-	claims, err := s.newClaims(r, secrets[0], now)
-	if err != nil {
-		return err
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		return err
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	content := encode([]byte(`{"alg":"`+s.algorithm+`","kid":"`+trialKeyID+`","typ":"JWT"}`)) + "." + encode(payload)
-	signature, err := s.signContent(content, secrets[0])
-	if err != nil {
-		return err
-	}
-	return s.put(r, content+"."+encode(signature))
-}
-
-// newClaims returns those that the scheme requires. If the token is the event, they come in addition to the event's fields.
-func (s *jwtScheme) newClaims(r *Request, secret string, now time.Time) (claims jws.Claims, err error) {
-	claims = jws.Claims{}
-	if s.payload != "" {
-		if claims, err = r.objectAt(s.payload); err != nil {
-			return nil, err
-		}
-	}
-	if !s.timeless {
-		claims["iat"], claims["exp"] = now.Unix(), now.Add(jwtLife).Unix()
-	}
-	for name, value := range s.claims {
-		claims[name] = value
-	}
-	if s.account != "" {
-		setIn(map[string]any(claims), strings.Split(s.account, "."), secret)
-	}
-	if s.audience != "" {
-		claims["aud"] = secret
-	}
-	if s.bodyHash != "" {
-		claims[s.bodyHash] = s.hash(r.Body)
-	}
-	if s.urlHash != "" {
-		claims[s.urlHash] = s.hash([]byte(r.URL))
-	}
-	return claims, nil
-}
-
-func (s *jwtScheme) signContent(content, secret string) ([]byte, error) {
-	if s.algorithm == hs256 {
-		return jwtSum(content, secret), nil
-	}
-	key := trialSigner(s.algorithm)
-	if s.keys == nil {
-		var ok bool
-		if key, ok = privateSigner(secret); !ok {
-			return nil, denial.Of(denial.UnusableSecret)
-		}
-	}
-	signature, err := jws.Sign(s.algorithm, key, content)
-	if err != nil {
-		return nil, denial.Of(denial.UnusableSecret)
-	}
-	return signature, nil
-}
-
-// put adds a token to a request.
-func (s *jwtScheme) put(r *Request, token string) error {
-	switch s.in {
-	case "header":
-		r.SetHeader(s.field, token)
-	case "place":
-		return r.setBody(s.field, token)
-	case "payload":
-		if s.payload == "." {
-			r.Body = []byte(token)
-			return nil
-		}
-		return r.setBody(s.payload, token)
-	default:
-		r.SetHeader("authorization", "Bearer "+token)
-	}
-	return nil
-}
-
 func (s *jwtScheme) name() string {
-	if s.keys != nil {
-		return "JWT (" + s.algorithm + "), keys of " + s.keys.host()
+	kind := "JWT (" + s.algorithm + ")"
+	switch {
+	case s.detached != nil:
+		kind = "detached JWS (" + s.algorithm + ")"
+	case s.chain != nil:
+		kind += ", certificates"
 	}
-	return "JWT (" + s.algorithm + ")"
+	if s.keys != nil {
+		kind += ", keys of " + s.keys.host()
+	}
+	return kind
 }

@@ -3,8 +3,9 @@ package auth
 import (
 	"cmp"
 	"crypto"
-	"encoding/base64"
+	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
@@ -45,9 +46,6 @@ var (
 
 func newPublishedKeys(p *definition.Problems, field string, d *definition.JWT) *publishedKeys {
 	if d.Keys == nil {
-		if d.Account != "" {
-			p.Add(field+".account", "is for keys: without them the secret is the account's")
-		}
 		return nil
 	}
 	k := &publishedKeys{url: d.Keys.URL, post: d.Keys.Post, answer: d.Keys.Answer, unknown: d.Keys.Unknown}
@@ -105,14 +103,21 @@ func (k *publishedKeys) references() (names []string) {
 	return names
 }
 
-// ready returns nil if all variables of the scheme have values.
-func (k *publishedKeys) ready(ring keyring, s *jwtScheme) error {
+// readyForAccounts returns nil if all variables of the scheme have values: accounts, or secrets in the path.
+func (s *jwtScheme) readyForAccounts(k keyring) error {
 	for _, name := range s.references() {
-		if _, err := ring.values(name); err != nil {
+		read := k.values
+		if s.detached != nil && name == s.secretsName {
+			read = k.usable
+		}
+		if _, err := read(name); err != nil {
 			return err
 		}
 	}
-	_, err := k.sets(ring, "")
+	if s.keys == nil {
+		return nil
+	}
+	_, err := s.keys.sets(k, "")
 	return err
 }
 
@@ -238,25 +243,6 @@ func (s *jwtScheme) references() []string {
 	return slices.Compact(names)
 }
 
-// Enclose puts the event of an unsigned sample into an unsigned token, if the definition reads events from tokens. Signing
-// replaces it.
-func (a *Authenticator) Enclose(r *Request) {
-	for _, one := range a.schemes {
-		s, ok := one.scheme.(*jwtScheme)
-		if !ok || s.payload == "" {
-			continue
-		}
-		if claims, err := r.objectAt(s.payload); err == nil {
-			if payload, err := json.Marshal(claims); err == nil {
-				_ = s.put(r, unsignedHeader+"."+base64.RawURLEncoding.EncodeToString(payload)+".") // it is where the object was
-			}
-		}
-	}
-}
-
-// unsignedHeader is {"alg":"none"}.
-const unsignedHeader = "eyJhbGciOiJub25lIn0"
-
 // KeySets returns where the senders of requests publish all their keys, if the variables for it are set. An API that is asked for
 // one key at a time isn't among them.
 func (a *Authenticator) KeySets() (all []jws.Set) {
@@ -295,4 +281,92 @@ func (k keyring) values(reference string) ([]string, error) {
 		return nil, &denial.Error{Reason: reason}
 	}
 	return values, nil
+}
+
+// pinnedChain are the certificates in a token's header, instead of keys that the sender publishes.
+type pinnedChain struct {
+	trust jws.Trust
+	// signedAt is the claim with the time at which the certificates must have been valid, in unix ms; "" for now.
+	signedAt string
+}
+
+var isOID = regexp.MustCompile(`^[0-2](\.(0|[1-9][0-9]*))+$`).MatchString
+
+func newPinnedChain(p *definition.Problems, field string, d *definition.JWT) *pinnedChain {
+	if d.Chain == nil {
+		return nil
+	}
+	c := &pinnedChain{trust: jws.Trust{Leaf: d.Chain.Leaf, Issuer: d.Chain.Issuer}, signedAt: d.Chain.SignedAt}
+	for i, text := range d.Chain.Roots {
+		root, ok := jws.ParseRoot(text)
+		if !ok {
+			p.Add(fmt.Sprintf("%s.chain.roots[%d]", field, i), "want the PEM block of a root certificate (CA:TRUE)")
+		}
+		c.trust.Roots = append(c.trust.Roots, root)
+	}
+	if len(d.Chain.Roots) == 0 {
+		p.Add(field+".chain.roots", "is missing: anyone can make a chain to a root of their own")
+	}
+	for name, oid := range map[string]string{"leaf": c.trust.Leaf, "issuer": c.trust.Issuer} {
+		if oid != "" && !isOID(oid) {
+			p.Add(field+".chain."+name, "want the OID of an extension, such as 1.2.840.113635.100.6.11.1")
+		}
+	}
+	if d.Keys != nil || d.Detached != "" {
+		p.Add(field+".chain", "can't be together with keys or detached")
+	}
+	if d.Algorithm == "" || d.Algorithm == hs256 {
+		p.Add(field+".algorithm", "want that of the signer's certificate: RS256, ES256 or ES512")
+	}
+	if d.Account == "" {
+		p.Add(field+".account", "must name a claim that has one of the secrets: the sender signs for all of its customers")
+	}
+	return c
+}
+
+// authenticateByChain accepts a token whose signer has a certificate that leads to a pinned root, and was valid at the signing.
+func (s *jwtScheme) authenticateByChain(k keyring, r *Request, token jws.Token, now time.Time) error {
+	signer, ok := token.Signer()
+	switch {
+	case !ok:
+		return denial.At(denial.WrongCertificate, s.part())
+	case !token.Verify(s.algorithm, signer): // first: verifying a chain takes many times as long
+		return denial.At(denial.BadToken, s.part())
+	}
+	chain, ok := s.chain.find(k, token)
+	if !ok {
+		return denial.At(denial.WrongCertificate, s.part())
+	}
+	signed := now
+	if s.chain.signedAt != "" {
+		claims, _ := jws.ParseClaims(token.Payload)
+		if signed, ok = claims.MilliTime(s.chain.signedAt); !ok {
+			return denial.At(denial.MalformedToken, s.part())
+		}
+	}
+	switch {
+	case signed.After(now.Add(s.leeway)):
+		return s.denyTime(denial.TimestampFromFuture, signed, now)
+	case !chain.ValidAt(signed, s.leeway):
+		return denial.At(denial.WrongCertificate, s.part())
+	}
+	return s.checkClaims(k, r, token, now)
+}
+
+// find verifies the chain of a token. A process that signs in place of senders has a root of its own.
+func (c *pinnedChain) find(k keyring, token jws.Token) (chain jws.Chain, ok bool) {
+	if chain, ok = c.trust.Chain(token); ok || k.keySets == nil {
+		return chain, ok
+	}
+	others, _ := k.keySets(jws.Set{}, token.KeyID) // an error is no root either
+	trial := c.trust
+	for _, one := range others {
+		if one.Root != nil {
+			trial.Roots = []*x509.Certificate{one.Root}
+			if chain, ok = trial.Chain(token); ok {
+				return chain, true
+			}
+		}
+	}
+	return nil, false
 }

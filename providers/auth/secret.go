@@ -222,8 +222,13 @@ func (a *Authenticator) IsPublic(name string) bool {
 		_, isAddress := s.scheme.(*addressScheme)
 		_, isProxied := s.scheme.(*proxiedScheme)
 		token, isToken := s.scheme.(*jwtScheme)
-		return slices.Contains(s.references(), name) && (isAddress || isProxied || isToken && token.keys != nil)
+		return slices.Contains(s.references(), name) && (isAddress || isProxied || isToken && token.isPublic(name))
 	})
+}
+
+// isPublic reports whether a reference names accounts, and no secret in the path.
+func (s *jwtScheme) isPublic(name string) bool {
+	return s.isShared() && (s.detached == nil || name != s.secretsName)
 }
 
 func (a *Authenticator) unusable(name string) bool {
@@ -245,8 +250,16 @@ func TrialSecrets() []string { return slices.Clone(trialSecrets()) }
 // TrialCertificates returns the key with which this process signs in place of a sender with a certificate, whatever the URL.
 func TrialCertificates(CertificateAt) (*rsa.PublicKey, error) { return &trialRSA().PublicKey, nil }
 
-// TrialKeySets returns the keys with which this process signs in place of a sender that publishes its keys, whatever the address.
-func TrialKeySets(jws.Set, string) (keys []jws.Key, err error) {
+// TrialKeySets returns the keys with which this process signs in place of a sender that publishes its keys, whatever the address,
+// or the root of its certificates.
+func TrialKeySets(at jws.Set, _ string) (keys []jws.Key, err error) {
+	if at.URL == "" {
+		root, err := trialRoot()
+		if err != nil {
+			return nil, err
+		}
+		return []jws.Key{{ID: trialKeyID, Root: root.Certificate}}, nil
+	}
 	for _, algorithm := range []string{jws.RS256, jws.ES256, jws.ES512} {
 		keys = append(keys, jws.Key{ID: trialKeyID, Algorithm: algorithm, Public: trialSigner(algorithm).Public()})
 	}
@@ -259,6 +272,7 @@ var (
 	trialRSA     = sync.OnceValue(newRSA)
 	trialP256    = sync.OnceValue(func() *ecdsa.PrivateKey { return newEC(elliptic.P256()) })
 	trialP521    = sync.OnceValue(func() *ecdsa.PrivateKey { return newEC(elliptic.P521()) })
+	trialRoot    = sync.OnceValues(jws.NewRoot)
 	trialSecrets = sync.OnceValue(func() []string { return secretsWith(trialRSA()) })
 )
 

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
 	"holdfast/providers/decode"
 )
 
@@ -54,14 +56,27 @@ func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 
 func (a *Authenticator) signWith(s alternative, r *Request, secrets []string, now time.Time) error {
 	r.decoders = a.decoders
+	if variable := pathVariableOf(s.scheme); variable != "" { // first: the path may be signed
+		if r.PathParams == nil {
+			r.PathParams = map[string]string{}
+		}
+		r.PathParams[variable] = secrets[0]
+		r.setPath(a.pathWith(r.Path, variable, r.PathParams))
+	}
 	if err := s.sign(r, secrets, now); err != nil {
 		return err
 	}
 	s.when.announce(r)
-	if token, ok := s.scheme.(*tokenScheme); ok && token.in == "path" {
-		r.setPath(a.pathWith(r.Path, token.field, r.PathParams))
-	}
 	return nil
+}
+
+// pathVariableOf returns the variable of the path with a scheme's secret; "" if there is none.
+func pathVariableOf(s scheme) string {
+	one, ok := s.(interface{ pathVariable() string })
+	if !ok {
+		return ""
+	}
+	return one.pathVariable()
 }
 
 // hasPath reports whether the path is one of the provider's.
@@ -196,4 +211,138 @@ func (c content) declareBody(r *Request) {
 	}
 	sum := sha256.Sum256(r.Body)
 	r.setQuery(c.bodyHash, hex.EncodeToString(sum[:]))
+}
+
+// jwtLife is how long a token that we sign is valid.
+const jwtLife = 10 * time.Minute
+
+func (s *jwtScheme) sign(r *Request, secrets []string, now time.Time) error {
+	if s.detached != nil {
+		return s.signDetached(r, secrets[0])
+	}
+	claims, err := s.newClaims(r, secrets[0], now)
+	if err != nil {
+		return err
+	}
+	for _, path := range r.nestedTokens() {
+		if err = s.sealNested(claims, path, secrets[0]); err != nil {
+			return err
+		}
+	}
+	token, err := s.seal(claims, secrets[0])
+	if err != nil {
+		return err
+	}
+	return s.put(r, token)
+}
+
+// seal returns a token with claims.
+func (s *jwtScheme) seal(claims map[string]any, secret string) (string, error) {
+	head, err := s.newHead("typ", "JWT")
+	if err != nil {
+		return "", err
+	}
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	content := head + "." + base64.RawURLEncoding.EncodeToString(payload)
+	signature, err := s.signContent(content, secret)
+	if err != nil {
+		return "", err
+	}
+	return content + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+}
+
+// newHead returns the encoded header of a token that we sign, with one more field.
+func (s *jwtScheme) newHead(name, value string) (string, error) {
+	fields := map[string]any{"alg": s.algorithm, "kid": trialKeyID}
+	for name, value := range s.fields {
+		fields[name] = value
+	}
+	if name != "" {
+		fields[name] = value
+	}
+	if s.chain != nil {
+		root, err := trialRoot()
+		if err != nil {
+			return "", err
+		}
+		if fields["x5c"], err = root.Issue(trialSigner(s.algorithm).Public(), s.chain.trust); err != nil {
+			return "", err
+		}
+	}
+	head, err := json.Marshal(fields)
+	return base64.RawURLEncoding.EncodeToString(head), err
+}
+
+// newClaims returns those that the scheme requires. If the token is the event, they come in addition to the event's fields.
+func (s *jwtScheme) newClaims(r *Request, secret string, now time.Time) (claims jws.Claims, err error) {
+	claims = jws.Claims{}
+	if s.payload != "" {
+		if claims, err = r.objectAt(s.payload); err != nil {
+			return nil, err
+		}
+	}
+	if !s.timeless {
+		claims["iat"], claims["exp"] = now.Unix(), now.Add(jwtLife).Unix()
+	}
+	for name, value := range s.claims {
+		if !setIn(map[string]any(claims), strings.Split(name, "."), value) {
+			claims[name] = value
+		}
+	}
+	if s.account != "" && !setIn(map[string]any(claims), strings.Split(s.account, "."), secret) {
+		return nil, denial.Of(denial.OtherAccount)
+	}
+	if s.chain != nil && s.chain.signedAt != "" {
+		claims[s.chain.signedAt] = now.UnixMilli()
+	}
+	if s.audience != "" {
+		claims["aud"] = secret
+	}
+	if s.bodyHash != "" {
+		claims[s.bodyHash] = s.hash(r.Body)
+	}
+	if s.urlHash != "" {
+		claims[s.urlHash] = s.hash([]byte(r.URL))
+	}
+	return claims, nil
+}
+
+func (s *jwtScheme) signContent(content, secret string) ([]byte, error) {
+	if s.algorithm == hs256 {
+		return jwtSum(content, secret), nil
+	}
+	key := trialSigner(s.algorithm)
+	if !s.isShared() {
+		var ok bool
+		if key, ok = privateSigner(secret); !ok {
+			return nil, denial.Of(denial.UnusableSecret)
+		}
+	}
+	signature, err := jws.Sign(s.algorithm, key, content)
+	if err != nil {
+		return nil, denial.Of(denial.UnusableSecret)
+	}
+	return signature, nil
+}
+
+// put adds a token to a request.
+func (s *jwtScheme) put(r *Request, token string) error {
+	switch s.in {
+	case "header":
+		r.SetHeader(s.field, token)
+	case "place":
+		return r.setBody(s.field, token)
+	case "payload":
+		if s.payload == "." {
+			r.Body = []byte(token)
+			return nil
+		}
+		return r.setBody(s.payload, token)
+	default:
+		r.SetHeader("authorization", "Bearer "+token)
+	}
+	return nil
 }

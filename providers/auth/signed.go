@@ -47,6 +47,9 @@ func newSigned(p *definition.Problems, field string, d definition.Signing) signe
 	p.Required(field+".signed", d.Signed)
 	s.content = newContent(p, field+".signed", d.Signed)
 	s.content.bodyHash = d.BodyHash
+	if s.content.has("named") {
+		p.Add(field+".signed", "can't have {named:FIELD}: it is for jwt.detached")
+	}
 	s.header = newSignatureHeader(p, field+".signature", d.Signature, d.Timestamp)
 	s.time = newSignedTime(p, field+".timestamp", d.Timestamp)
 	if s.time.field != "" {

@@ -178,11 +178,7 @@ func (s *tokenScheme) sign(r *Request, secrets []string, _ time.Time) error {
 		r.SetHeader("authorization", "Bearer "+secret)
 	case "query":
 		r.setQuery(s.field, secret)
-	case "path":
-		if r.PathParams == nil {
-			r.PathParams = map[string]string{}
-		}
-		r.PathParams[s.field] = secret
+	case "path": // it is there already
 	case "body":
 		if list, field, isEach := s.each(); isEach {
 			return r.setEach(list, field, secret)
@@ -192,6 +188,14 @@ func (s *tokenScheme) sign(r *Request, secrets []string, _ time.Time) error {
 		r.SetHeader(s.field, secret)
 	}
 	return nil
+}
+
+// pathVariable returns the variable of the path with the secret; "" if it is elsewhere.
+func (s *tokenScheme) pathVariable() string {
+	if s.in != "path" {
+		return ""
+	}
+	return s.field
 }
 
 func (s *tokenScheme) name() string { return strings.TrimSpace("token in " + s.in + " " + s.field) }

@@ -27,6 +27,7 @@ type decoder struct {
 	as          string
 	jsonField   string
 	jwtField    string
+	tokens      [][]string // within the payload of a token
 	rubyFields  []string
 }
 
@@ -53,6 +54,12 @@ func New(p *definition.Problems, defs []definition.Decode) (all Decoders) {
 		}
 		if d.JWTField != "" && dec.as != "json" {
 			p.Add(field+".jwt_field", "is for as: json")
+		}
+		if len(d.Tokens) > 0 && dec.as != "jwt" && d.JWTField == "" {
+			p.Add(field+".tokens", "is for the payload of a verified token (as: jwt, or jwt_field): nothing else vouches for them")
+		}
+		for _, path := range d.Tokens {
+			dec.tokens = append(dec.tokens, strings.Split(path, "."))
 		}
 		if len(d.RubyFields) > 0 && dec.as != "json" {
 			p.Add(field+".ruby_fields", "is for as: json")
@@ -163,7 +170,48 @@ func (d decoder) decodeToken(text string, identity [][]string, w Projection, exa
 	if err != nil {
 		return nil, event.Rejectf("invalid_token", "the body, or its field, isn't a signed token")
 	}
-	return decoder{as: "json", rubyFields: d.rubyFields}.decode(payload, identity, w, exactly)
+	v, err := decoder{as: "json", rubyFields: d.rubyFields}.decode(payload, identity, w, exactly)
+	for _, path := range d.tokens {
+		if err == nil {
+			err = expandToken(v, path, identity, exactly)
+		}
+	}
+	return v, err
+}
+
+// expandToken puts the payload of a token in its place. The signature of the token around it covers its text, so that of its own
+// isn't verified: it would say the same.
+func expandToken(v any, path []string, identity [][]string, exactly bool) error {
+	for _, name := range path[:len(path)-1] {
+		fields, _ := v.(map[string]any)
+		v = fields[name]
+	}
+	fields, _ := v.(map[string]any)
+	name := path[len(path)-1]
+	if fields[name] == nil {
+		return nil
+	}
+	text, _ := fields[name].(string)
+	payload, err := jws.Payload(text)
+	if err != nil {
+		return event.Rejectf("invalid_token", "a field that has a signed token by the definition has none")
+	}
+	var below [][]string
+	for _, one := range identity {
+		if len(one) > len(path) && slices.Equal(one[:len(path)], path) {
+			below = append(below, one[len(path):])
+		}
+	}
+	fields[name], err = decoder{as: "json"}.decode(payload, below, nil, exactly)
+	return err
+}
+
+// NestedTokens returns where tokens are within the payload of a token.
+func (all *Decoders) NestedTokens() (paths [][]string) {
+	for _, rule := range all.rules {
+		paths = append(paths, rule.tokens...)
+	}
+	return paths
 }
 
 // decodeFields replaces texts in Ruby's notation by their values. An invalid one is kept, and reported in the error: the fields

@@ -30,8 +30,10 @@ type Definition struct {
 	Keep       Keep        `yaml:"keep"`
 	Decode     []Decode    `yaml:"decode"`
 	Batch      *Batch      `yaml:"batch"`
-	Source     JQ          `yaml:"source"`
-	Type       JQ          `yaml:"type"`
+	// Get is events if a GET with a signature over its URL is an event. Its query is the body, as a form.
+	Get    string `yaml:"get"`
+	Source JQ     `yaml:"source"`
+	Type   JQ     `yaml:"type"`
 	// Empty and NotObject say what happens to an authentic request without a body, and to one whose body is JSON but not an object:
 	// refuse (default), ignore (it is acknowledged, but no event), or keep (it becomes a dead letter).
 	Empty     string `yaml:"empty"`
@@ -122,6 +124,8 @@ type Decode struct {
 	JSONField string `yaml:"json_field"`
 	// JWTField is the dotted path of a signed token in a JSON body, whose payload is the body.
 	JWTField string `yaml:"jwt_field"`
+	// Tokens are dotted paths, within the payload of a token, of further tokens. Their payloads take their places.
+	Tokens []string `yaml:"tokens"`
 	// RubyFields are top-level fields whose text is Ruby's Hash#inspect (or JSON) and is parsed in place.
 	RubyFields []string `yaml:"ruby_fields"`
 }

@@ -161,6 +161,26 @@ type JWT struct {
 	URLHash  string `yaml:"url_hash"`
 	// HashEncoding is that of the hashes: hex (default), base64, base64url; the last two with or without padding.
 	HashEncoding string `yaml:"hash_encoding"`
+	// Fields are values that the token's header must have.
+	Fields map[string]string `yaml:"fields"`
+	// Detached is the template of what a token in a header signs that leaves out its payload: {method}, {path}, {header:NAME},
+	// {query:NAME}, {body}, literal text, and {named:FIELD}, the headers that a field of the token's header names. Then Account is
+	// the variable of the path that has one of the secrets.
+	Detached string `yaml:"detached"`
+	// Chain accepts certificates in the token's header instead of Keys.
+	Chain *CertificateChain `yaml:"chain"`
+}
+
+// CertificateChain are certificates in a token's header (x5c) that must lead to a pinned root.
+type CertificateChain struct {
+	// Roots are PEM blocks.
+	Roots []string `yaml:"roots"`
+	// Leaf and Issuer are the OIDs of extensions that the signer's certificate and its issuer's must have.
+	Leaf   string `yaml:"leaf"`
+	Issuer string `yaml:"issuer"`
+	// SignedAt is the claim with the time of signing, in unix ms, at which the certificates must have been valid. By default they
+	// must be valid now.
+	SignedAt string `yaml:"signed_at"`
 }
 
 // PublishedKeys are the public keys of a sender at a fixed address: a set (JWKS), or an API that returns one key.

@@ -88,7 +88,8 @@ func (p *Reader) inputOf(r event.Receipt, body []byte) (jq.Input, error) {
 		if _, err := decode.JSON(body); err != nil {
 			return jq.Input{}, err
 		}
-		return jq.Input{}, event.Rejectf("missing_items", "the batch has no list of events, or one out of bounds")
+		return jq.Input{}, event.Rejectf("missing_items", "the batch has no list of events at batch.items, or one out of bounds; "+
+			"a list in each item of another is for batch.parts")
 	}
 	v, err := p.decoders.Decode(r.Headers["content-type"], body)
 	if err != nil {

@@ -90,9 +90,10 @@ func (c compiler) checkChallenge(at string, d definition.Challenge, ch *challeng
 	}
 }
 
-// Answers reports whether a handshake uses this method.
+// Answers reports whether a handshake, or an event, uses this method. Events by POST go without saying.
 func (g *Gate) Answers(method string) bool {
-	return slices.ContainsFunc(g.challenges, func(ch challenge) bool { return ch.method == method })
+	return g.takesGet && method == http.MethodGet ||
+		slices.ContainsFunc(g.challenges, func(ch challenge) bool { return ch.method == method })
 }
 
 // Handshake answers a request that is a handshake before the definition's own schemes are checked: one with a method other than
@@ -122,7 +123,7 @@ func (g *Gate) Handshake(r *auth.Request, now time.Time) (reply Reply, isOne boo
 			return reply, true, nil
 		}
 	}
-	return Reply{}, r.Method != http.MethodPost && err != nil, err
+	return Reply{}, r.Method != http.MethodPost && err != nil && !g.MayBeGetEvent(r), err
 }
 
 // Challenge answers an authentic request that is a handshake; ok is false if it isn't one.

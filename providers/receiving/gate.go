@@ -27,6 +27,7 @@ type Gate struct {
 	replies    Replies
 	replyForm  *answerForm // nil for the usual body
 	questions  []question
+	takesGet   bool // a signed GET is an event
 	written    *definition.Definition
 }
 
@@ -45,11 +46,15 @@ func New(to *mapping.Compiler, d *definition.Definition, decoders *decode.Decode
 	c.CheckMaximum("maximum", d.Maximum)
 	c.checkToken(d)
 	c.checkHash(d)
+	g.takesGet = c.OneOf("get", d.Get, getRefused, getEvents) == getEvents
 	if d.Gzip != "" {
 		c.OneOf("gzip", d.Gzip, definition.GzipPlain, definition.GzipWire)
 	}
 	g.Authenticator = auth.New(&c.Problems, d.Auth, d.Secrets, g.paths).Reading(decoders)
 	c.Coverage = g.Coverage()
+	if g.takesGet {
+		c.checkGet(g)
+	}
 	c.ReceiptFields = mapping.NewReceiptFields(&c.Problems, d.Keep, g.Authenticator)
 	g.challenges = c.newChallenges(d.Challenges, g.paths) // first, since later expressions must not see their tokens
 	g.kept = c.ReceiptFields

@@ -69,3 +69,12 @@ func (c Claims) Time(name string) (at time.Time, ok bool) {
 	}
 	return time.Unix(int64(seconds), 0), true
 }
+
+// MilliTime returns a time in unix milliseconds; ok is false if there is none.
+func (c Claims) MilliTime(name string) (at time.Time, ok bool) {
+	milli, ok := c[name].(float64)
+	if !ok || milli < 0 || milli > 1000*maxUnix {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(milli)), true
+}

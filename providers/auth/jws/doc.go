@@ -2,5 +2,6 @@
 // which algorithm counts and fetches the keys.
 //
 // A token never chooses how it is verified. Its algorithm must be the caller's, and so have the type and curve of the key; an
-// address of keys in its header is ignored, and a header that demands an extension (crit) is refused.
+// address of keys in its header is ignored, certificates there count only if they lead to a root of the caller's, and a header
+// that demands an extension (crit) is refused.
 package jws

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -28,6 +29,8 @@ type Key struct {
 	Public    crypto.PublicKey
 	// Expired is when the key ceases to be valid; zero if its publisher doesn't say it.
 	Expired time.Time
+	// Root is a certificate to which the chain in a token may lead, instead of a key; nil for a key.
+	Root *x509.Certificate
 }
 
 // jwk is a key as it is written. Kty, crv and the numbers are RFC 7518's. Plaid adds expired_at, in unix seconds.
@@ -119,7 +122,8 @@ func For(t Token, algorithm string, keys []Key, now time.Time) []Key {
 	return found[:min(len(found), maxTried)]
 }
 
-// Set names where a sender publishes its keys. Its address never comes from a request.
+// Set names where a sender publishes its keys. Its address never comes from a request. The zero value stands for roots in
+// addition to those of a definition, which only a trial of a definition has.
 type Set struct {
 	URL string
 	// Body is sent by POST, for an API that is asked for one key; nil is a GET of all keys.

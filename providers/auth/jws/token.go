@@ -17,6 +17,8 @@ type Token struct {
 	Content   string
 	Payload   []byte
 	Signature []byte
+	// head is the decoded header.
+	head []byte
 }
 
 // header are the fields of a token's header that are read. Crit is a list of extensions without which the token must not be
@@ -32,21 +34,57 @@ const maxHeader = 32 << 10
 
 // Parse parses the compact form: three parts in base64url without padding, with dots between them.
 func Parse(text string) (Token, error) {
-	parts := strings.SplitN(text, ".", 4)
-	if len(parts) != 3 || len(parts[0]) > maxHeader {
+	token, parts, err := parse(text)
+	if err != nil {
+		return Token{}, err
+	}
+	token.Content = text[:len(parts[0])+1+len(parts[1])]
+	if token.Payload, err = decodePart(parts[1]); err != nil {
 		return Token{}, ErrMalformed
+	}
+	return token, nil
+}
+
+// ParseDetached parses the compact form without its payload (RFC 7515, appendix F): Attach adds it.
+func ParseDetached(text string) (Token, error) {
+	token, parts, err := parse(text)
+	if err != nil || parts[1] != "" {
+		return Token{}, ErrMalformed
+	}
+	token.Content = parts[0] + "."
+	return token, nil
+}
+
+// Attach returns a detached token with its payload.
+func (t Token) Attach(payload []byte) Token {
+	t.Payload = payload
+	t.Content += base64.RawURLEncoding.EncodeToString(payload)
+	return t
+}
+
+// parse parses header and signature, and returns all three parts.
+func parse(text string) (token Token, parts []string, err error) {
+	parts = strings.SplitN(text, ".", 4)
+	if len(parts) != 3 || len(parts[0]) > maxHeader {
+		return Token{}, nil, ErrMalformed
 	}
 	var head header
 	text1, err1 := decodePart(parts[0])
-	payload, err2 := decodePart(parts[1])
-	signature, err3 := decodePart(parts[2])
-	if errors.Join(err1, err2, err3) != nil || !isObject(text1) || json.Unmarshal(text1, &head) != nil || head.Critical != nil {
-		return Token{}, ErrMalformed
+	signature, err2 := decodePart(parts[2])
+	if errors.Join(err1, err2) != nil || !isObject(text1) || json.Unmarshal(text1, &head) != nil || head.Critical != nil {
+		return Token{}, nil, ErrMalformed
 	}
-	return Token{
-		Algorithm: head.Algorithm, KeyID: head.KeyID, Content: text[:len(parts[0])+1+len(parts[1])],
-		Payload: payload, Signature: signature,
-	}, nil
+	return Token{Algorithm: head.Algorithm, KeyID: head.KeyID, Signature: signature, head: text1}, parts, nil
+}
+
+// Field returns a text in the header; "" if there is none.
+func (t Token) Field(name string) string {
+	var fields map[string]any
+	if json.Unmarshal(t.head, &fields) != nil {
+		return ""
+	}
+	text, _ := fields[name].(string)
+	return text
 }
 
 // Payload returns the payload of a token in the compact form, without any check of its signature.

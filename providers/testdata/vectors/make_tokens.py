@@ -127,7 +127,7 @@ def microsoft_graph():
     yield vector("another state", [item, dict(item, clientState="another state of vectors")], refused="bad_token")
     yield vector("a token of version 2", [bare], [signed()])
     yield vector("a token of version 1", [bare], [signed(azp=None, appid=sender)])
-    yield vector("a token for another app", [bare], [signed(aud="00000000-0000-0000-0000-000000000000")], refused="wrong_claim")
+    yield vector("a token for another app", [bare], [signed(aud="00000000-0000-0000-0000-000000000000")], refused="other_account")
     yield vector("a token of another app", [bare], [signed(azp=ours)], refused="wrong_claim")
     yield vector("a token that has expired", [bare], [signed(exp=NOW - 3600)], refused="expired_token")
     yield dict(vector("keys that can't be fetched", [bare], [signed()], refused="no_keys"), keys="")

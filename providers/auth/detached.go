@@ -1,0 +1,165 @@
+package auth
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast/providers/auth/denial"
+	"holdfast/providers/auth/jws"
+	"holdfast/providers/definition"
+)
+
+// detached is what a token signs that leaves its payload out (RFC 7515, appendix F): parts of the request. Of signed it has
+// nothing but the content.
+type detached struct{ signed }
+
+// maxNamed is how many headers a token may name.
+const maxNamed = 20
+
+// detachedVariables are the variables of a content that a token without a payload can sign.
+var detachedVariables = []string{"", "body", "method", "path", "header", "query", "named"}
+
+func newDetached(p *definition.Problems, field string, d *definition.JWT) *detached {
+	field += ".detached"
+	c := newContent(p, field, d.Detached)
+	if !c.has("body") {
+		p.Add(field, "want {body}: a signature that leaves it out proves nothing of the event")
+	}
+	for _, part := range c.parts {
+		if !slices.Contains(detachedVariables, part.variable) {
+			p.Add(field, "can't have {%s}: want {method}, {path}, {header:NAME}, {query:NAME}, {named:FIELD} and {body}", part.variable)
+		}
+	}
+	if d.Header == "" {
+		p.Add(field, "is for a token in a header")
+	}
+	if d.Payload != "" || d.BodyHash != "" || d.URLHash != "" || d.Audience != "" || d.MaxAge != nil || len(d.Claims) > 0 {
+		p.Add(field, "has no claims: remove payload, body_hash, url_hash, audience, max_age and claims")
+	}
+	return &detached{signed{content: c}}
+}
+
+// authenticateDetached accepts a token that signs the request. What needs no key comes first: a stranger must not have keys
+// fetched.
+func (s *jwtScheme) authenticateDetached(k keyring, r *Request, token jws.Token, now time.Time) error {
+	if s.account != "" {
+		secrets, err := k.usable(s.secretsName)
+		switch given := r.PathParams[s.account]; {
+		case err != nil:
+			return err
+		case given == "":
+			return denial.At(denial.MissingToken, "path variable "+s.account)
+		case !anyEqual(secrets, given):
+			return denial.At(denial.OtherAccount, "path variable "+s.account)
+		}
+	}
+	payload, err := s.detached.payload(r, token)
+	if err != nil {
+		return err
+	}
+	return s.checkSignature(k, token.Attach(payload), now)
+}
+
+// payload returns what a token signs.
+func (d *detached) payload(r *Request, token jws.Token) ([]byte, error) {
+	if err := d.checkHeaders(r); err != nil {
+		return nil, err
+	}
+	v := signedParts{request: r}
+	for _, part := range d.content.parts {
+		if part.variable != "named" {
+			continue
+		}
+		lines, err := namedHeaders(r, token.Field(part.of))
+		if err != nil {
+			return nil, err
+		}
+		v.named = lines
+	}
+	return d.content.message(v), nil
+}
+
+// namedHeaders returns the headers that a token names, each as a line as the token spells its name. Each must be there once, and
+// be named once: otherwise two requests would have one signature.
+func namedHeaders(r *Request, list string) (string, error) {
+	if list == "" {
+		return "", nil
+	}
+	names := strings.Split(list, ",")
+	if len(names) > maxNamed {
+		return "", denial.Of(denial.MalformedToken)
+	}
+	var lines strings.Builder
+	seen := map[string]bool{}
+	for _, name := range names {
+		lower := strings.ToLower(name)
+		switch values := r.Header[lower]; {
+		case name == "" || seen[lower]:
+			return "", denial.Of(denial.MalformedToken)
+		case len(values) == 0:
+			return "", denial.At(denial.MissingID, partOf(lower))
+		case len(values) > 1:
+			return "", denial.At(denial.AmbiguousHeader, partOf(lower))
+		}
+		seen[lower] = true
+		lines.WriteString(name + ": " + r.Header[lower][0] + "\n")
+	}
+	return lines.String(), nil
+}
+
+func (d *detached) covers() Coverage {
+	return Coverage{URL: d.content.has("path"), Headers: d.content.headers(), Query: d.content.queries()}
+}
+
+// pathVariable returns the variable of the path with a secret; "" if there is none.
+func (s *jwtScheme) pathVariable() string {
+	if s.detached == nil {
+		return ""
+	}
+	return s.account
+}
+
+func (s *jwtScheme) hidden() (headers, query, path []string) {
+	headers, query, path = s.tokenScheme.hidden()
+	if variable := s.pathVariable(); variable != "" {
+		path = append(path, variable)
+	}
+	return headers, query, path
+}
+
+// signDetached signs a request. The token names the headers that it has.
+func (s *jwtScheme) signDetached(r *Request, secret string) error {
+	var field string
+	for _, part := range s.detached.content.parts {
+		if part.variable == "named" {
+			field = part.of
+		}
+	}
+	var names []string
+	for name := range r.Header {
+		if name != s.field && url.Values(r.Header).Get(name) != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	head, err := s.newHead(field, strings.Join(names, ","))
+	if err != nil {
+		return err
+	}
+	token, err := jws.ParseDetached(head + "..AA")
+	if err != nil {
+		return err
+	}
+	payload, err := s.detached.payload(r, token)
+	if err != nil {
+		return err
+	}
+	content := token.Attach(payload).Content
+	signature, err := s.signContent(content, secret)
+	if err != nil {
+		return err
+	}
+	return s.put(r, head+".."+encodings["base64url"].encode(signature))
+}
