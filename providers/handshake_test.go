@@ -27,7 +27,8 @@ func TestHandshakes(t *testing.T) {
 	t.Parallel()
 	sum := hmac.New(sha256.New, []byte(secretOfTests))
 	sum.Write([]byte("qgg8vlvZRS6UYooatFL8Aw"))
-	signed := hex.EncodeToString(sum.Sum(nil))
+	signedBytes := sum.Sum(nil)
+	signed := hex.EncodeToString(signedBytes)
 	key := sha1.Sum([]byte(secretOfTests))
 	sum = hmac.New(sha1.New, key[:])
 	sum.Write([]byte("20f9f8ed05f77439fe955c977e4c8a53"))
@@ -66,7 +67,15 @@ func TestHandshakes(t *testing.T) {
 			query: map[string][]string{"bt_challenge": {"20f9f8ed05f77439fe955c977e4c8a53"}}, status: -1},
 		"braintree with what may be a payload": {provider: "braintree", method: "GET", path: map[string]string{"public_key": secretOfTests},
 			query: map[string][]string{"bt_challenge": {"PG5vdGlmaWNhdGlvbj4="}}},
-		"discord": {provider: "discord", method: "POST", body: `{"version":1,"type":0}`, status: 204, isSigned: true},
+		"x": {provider: "x", method: "GET", path: map[string]string{"token": secretOfTests},
+			query: map[string][]string{"crc_token": {"qgg8vlvZRS6UYooatFL8Aw"}}, status: 200,
+			reply: `{"response_token":"sha256=` + base64.StdEncoding.EncodeToString(signedBytes) + `"}`},
+		"x with another token": {provider: "x", method: "GET", path: map[string]string{"token": "a guess of the token"},
+			query: map[string][]string{"crc_token": {"qgg8vlvZRS6UYooatFL8Aw"}}, status: -1},
+		"x with what may be an event": {provider: "x", method: "GET", path: map[string]string{"token": secretOfTests},
+			query: map[string][]string{"crc_token": {`{"for_user_id":"1"}`}}},
+		"x without a text": {provider: "x", method: "GET", path: map[string]string{"token": secretOfTests}},
+		"discord":          {provider: "discord", method: "POST", body: `{"version":1,"type":0}`, status: 204, isSigned: true},
 		"twitch": {provider: "twitch", method: "POST", body: `{"challenge":"pogchamp","subscription":{"id":"s"}}`, status: 200,
 			reply: "pogchamp", isSigned: true},
 		"zoom": {provider: "zoom", method: "POST", status: 200, isSigned: true,

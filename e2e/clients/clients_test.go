@@ -22,7 +22,7 @@ func TestLibrarySignaturesAreAccepted(t *testing.T) {
 		}
 		t.Run(l.Name, func(t *testing.T) {
 			t.Parallel()
-			d := openDoor(t, l.Secret)
+			d := l.openDoor(t, l.Secret)
 			p := l.provider(t, d.catalogue)
 			for _, eventType := range p.SampleTypes() {
 				unsigned := sampleOf(t, p, eventType, uniqueID())
@@ -49,7 +49,7 @@ func TestBothSecretsOfARotationAreAccepted(t *testing.T) {
 		t.Run(l.Name, func(t *testing.T) {
 			t.Parallel()
 			next := another(l.Secret)
-			d := openDoor(t, l.Secret, next)
+			d := l.openDoor(t, l.Secret, next)
 			p := l.provider(t, d.catalogue)
 			eventType := p.SampleTypes()[0]
 			for _, secret := range []string{l.Secret, next} {

@@ -2,12 +2,15 @@ package clients
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"encoding/base64"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +23,7 @@ import (
 	"holdfast/ingress/intake"
 	"holdfast/providers"
 	"holdfast/providers/auth"
+	"holdfast/providers/auth/jws"
 	"holdfast/workflows/runs"
 )
 
@@ -65,9 +69,42 @@ func catalogueWith(t *testing.T, secrets ...string) *providers.Catalogue {
 	return catalogue.WithSecrets(func(string) []string { return secrets })
 }
 
-func openDoor(t *testing.T, secrets ...string) *door {
+// trialKeys is the set of keys with which Holdfast signs in place of senders, as they would publish it.
+func trialKeys(t *testing.T) map[string]any {
 	t.Helper()
-	d := &door{catalogue: catalogueWith(t, secrets...), in: map[string]string{}}
+	found, err := auth.TrialKeySets(jws.Set{URL: publicURL}, "")
+	require.NoError(t, err)
+	var keys []map[string]string
+	for _, key := range found {
+		public, ok := key.Public.(*ecdsa.PublicKey)
+		if !ok {
+			continue
+		}
+		point, err := public.Bytes()
+		require.NoError(t, err)
+		x, y := point[1:1+len(point)/2], point[1+len(point)/2:]
+		encode := base64.RawURLEncoding.EncodeToString
+		keys = append(keys, map[string]string{
+			"kty": "EC", "kid": key.ID, "alg": key.Algorithm, "crv": public.Params().Name, "x": encode(x), "y": encode(y),
+		})
+	}
+	return map[string]any{"keys": slices.DeleteFunc(keys, func(k map[string]string) bool { return k["alg"] != jws.ES512 })}
+}
+
+// publishing returns the catalogue with the keys that a library's sender publishes.
+func (l library) publishing(t *testing.T, c *providers.Catalogue) *providers.Catalogue {
+	t.Helper()
+	if l.Keys == nil {
+		return c
+	}
+	keys, _, err := jws.ParseKeys(l.Keys)
+	require.NoError(t, err)
+	return c.WithKeySets(func(jws.Set, string) ([]jws.Key, error) { return keys, nil })
+}
+
+func (l library) openDoor(t *testing.T, secrets ...string) *door {
+	t.Helper()
+	d := &door{catalogue: l.publishing(t, catalogueWith(t, secrets...)), in: map[string]string{}}
 	in := intake.New(intake.Options{
 		Starter: d, CommitTimeout: time.Minute, StartTimeout: time.Minute, AckBudget: time.Minute, Breaker: intake.NewBreaker(100),
 	})

@@ -28,6 +28,8 @@ type library struct {
 	SigningSecret string `json:"signingSecret"`
 	// Covered begins what the signature covers, "" if that is the whole body.
 	Covered string `json:"covered"`
+	// Keys is the set of keys that the sender publishes; empty if it has none.
+	Keys json.RawMessage `json:"keys"`
 	// Signs and Verifies say which of the two the library can do.
 	Signs    bool `json:"signs"`
 	Verifies bool `json:"verifies"`
@@ -61,6 +63,8 @@ type call struct {
 	Request *request  `json:"request,omitempty"`
 	Secret  string    `json:"secret,omitempty"`
 	At      time.Time `json:"at,omitzero"`
+	// Keys is the set of keys with which Holdfast signs in place of a sender that publishes its own.
+	Keys any `json:"keys,omitempty"`
 }
 
 // sign has the library sign a request at a time.
@@ -75,7 +79,11 @@ func (l library) sign(t *testing.T, r request, secret string, at time.Time) (sig
 // verify is nil if the library takes the request.
 func (l library) verify(t *testing.T, r request) error {
 	t.Helper()
-	return l.node.ask(call{Call: "verify", Library: l.Name, Request: &r, Secret: l.Secret}, nil)
+	asked := call{Call: "verify", Library: l.Name, Request: &r, Secret: l.Secret}
+	if l.Keys != nil {
+		asked.Keys = trialKeys(t)
+	}
+	return l.node.ask(asked, nil)
 }
 
 // with is the request with what was added.

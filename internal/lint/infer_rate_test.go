@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,8 +53,9 @@ func TestInferenceOnTheCatalogue(t *testing.T) {
 		if json.Unmarshal(r.Body, &body) != nil {
 			continue
 		}
+		inToken := func(d definition.Decode) bool { return d.JWTField != "" }
 		items, err := p.Split(r)
-		if err != nil || len(items) == 0 {
+		if err != nil || len(items) == 0 || slices.ContainsFunc(p.Written().Decode, inToken) { // a token isn't read
 			continue
 		}
 		found := infer.Find(body)

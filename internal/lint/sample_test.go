@@ -28,11 +28,11 @@ func TestSamples(t *testing.T) {
 				require.True(t, names(eventType, e.Events[0].Type), e.Events[0].Type)
 				require.Nil(t, e.Events[0].DeadLetter)
 				require.NotEqual(t, event.KeyFromNothing, e.Events[0].KeyFrom)
-				// Forms and absences at Cal.com, a test of Intercom and a message of QStash with any body belong to no entity, and
-				// Paystack's customers aren't entities.
+				// Forms and absences at Cal.com, tests of Intercom and the App Store, and a message of QStash with any body belong to no
+				// entity, and Paystack's customers aren't entities.
 				if !slices.Contains([]string{
 					"FORM_SUBMITTED", "FORM_SUBMITTED_NO_EVENT", "OOO_CREATED", "DELEGATION_CREDENTIAL_ERROR", "ping",
-					"customeridentification.failed", "dedicatedaccount.assign.failed", "message",
+					"customeridentification.failed", "dedicatedaccount.assign.failed", "message", "TEST",
 				}, eventType) {
 					require.NotEmpty(t, e.Events[0].Changes)
 				}

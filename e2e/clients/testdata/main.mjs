@@ -30,8 +30,8 @@ const calls = {
   },
 
   // A library refuses by false, or by an error.
-  async verify({ library, request, secret }) {
-    if ((await libraries[library].verify(request, secret)) === false) throw new Error("the library refuses it");
+  async verify({ library, request, secret, keys }) {
+    if ((await libraries[library].verify(request, secret, keys)) === false) throw new Error("the library refuses it");
   },
 };
 
