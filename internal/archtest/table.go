@@ -212,6 +212,8 @@ var Table = []Rule{
 			"providers/jq"),
 		Libraries: withOtel("github.com/hashicorp/golang-lru/v2 golang.org/x/sync golang.org/x/time")},
 	{Package: "internal/proxy", Why: "a connection through a proxy is independent of what is sent, and of what may be reached"},
+	{Package: "internal/broker", Why: "a broker is reached in the same way by what sends to it and by what reads from it",
+		Libraries: list("github.com/nats-io/nats.go github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go")},
 	{Package: "delivery/handoff",
 		Why:  "how an event starts or signals a workflow in the user's Temporal, not when or for which delivery",
 		Ours: list("event delivery providers/jq"),

@@ -1,0 +1,144 @@
+package broker
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Connection is how a client connects to a broker.
+type Connection struct {
+	Address
+
+	// User and Secret authenticate the client; what they are depends on the broker. Both may be empty.
+	User, Secret string
+	// TLS is used if Address.Secure, with the host as the server's name; nil trusts the system's authorities.
+	TLS *tls.Config
+	// Dial connects to host:port, without TLS; nil dials directly. It decides which addresses are allowed.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Name is shown among the broker's connections.
+	Name string
+}
+
+// Address is what the URL of a broker says.
+type Address struct {
+	// Hosts are host:port, at least one.
+	Hosts []string
+	// Secure is set for a scheme with TLS.
+	Secure bool
+	// Path is what follows the hosts, without the slash: RabbitMQ's virtual host.
+	Path string
+}
+
+// scheme is what the scheme of a URL stands for.
+type scheme struct {
+	secure bool
+	port   int
+	// hasPath: a path may follow the hosts.
+	hasPath bool
+}
+
+// schemes are by the kind of broker.
+var schemes = map[string]map[string]scheme{
+	"nats":     {"nats": {port: 4222}, "tls": {port: 4222, secure: true}},
+	"rabbitmq": {"amqp": {port: 5672, hasPath: true}, "amqps": {port: 5671, secure: true, hasPath: true}},
+	"kafka":    {"kafka": {port: 9092}, "kafkas": {port: 9093, secure: true}},
+}
+
+// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq or kafka. Several hosts are separated by commas:
+// kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
+func ParseAddress(kind, text string) (a Address, err error) {
+	known := schemes[kind]
+	name, rest, found := strings.Cut(text, "://")
+	s, ok := known[name]
+	if !found || !ok {
+		return a, errors.New("must begin with " + strings.Join(schemeNames(known), ":// or ") + "://")
+	}
+	if strings.ContainsAny(rest, "@?# \r\n\t\x00") {
+		return a, errors.New("must have hosts only: no user, password, query or fragment")
+	}
+	hosts, path, _ := strings.Cut(rest, "/")
+	if path != "" && !s.hasPath {
+		return a, errors.New("must have no path")
+	}
+	if a.Path, err = url.PathUnescape(path); err != nil {
+		return a, errors.New("must have a path that is escaped like that of any URL")
+	}
+	a.Secure = s.secure
+	for host := range strings.SplitSeq(hosts, ",") {
+		whole, err := withPort(host, s.port)
+		if err != nil {
+			return a, err
+		}
+		a.Hosts = append(a.Hosts, whole)
+	}
+	return a, nil
+}
+
+func schemeNames(of map[string]scheme) (names []string) {
+	for name := range of {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return len(a) - len(b) })
+	return names
+}
+
+// withPort returns host:port, with the default port for a host without one.
+func withPort(text string, standard int) (string, error) {
+	u := url.URL{Host: text}
+	host, port := u.Hostname(), u.Port()
+	if port == "" {
+		port = strconv.Itoa(standard)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if host == "" || err != nil || n == 0 || strings.ContainsAny(host, "[]") {
+		return "", fmt.Errorf("must have hosts as host or host:port, separated by commas")
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// tlsFor returns the TLS configuration for a host:port; nil if the address isn't secure.
+func (c Connection) tlsFor(address string) *tls.Config {
+	if !c.Secure {
+		return nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.TLS != nil {
+		config = c.TLS.Clone()
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil && config.ServerName == "" {
+		config.ServerName = host
+	}
+	return config
+}
+
+// dialTimeout bounds a connection whose caller has set no deadline.
+const dialTimeout = 10 * time.Second
+
+// dial connects without TLS.
+func (c Connection) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		bounded, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		ctx = bounded
+	}
+	if c.Dial != nil {
+		return c.Dial(ctx, network, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+// remaining returns the time until a context's deadline, at most dialTimeout.
+func remaining(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return max(min(time.Until(end), dialTimeout), time.Millisecond)
+	}
+	return dialTimeout
+}
