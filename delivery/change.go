@@ -11,41 +11,50 @@ import (
 
 // CheckChange rejects changes with which a caller below admin could learn a secret, or bypass the proxies. Such a caller may
 // neither name an environment variable nor redirect a stored secret. before is nil for a new destination. givesSecret reports
-// whether the change replaces the stored secrets. The error is an event.Error of class rejected.
+// whether the change replaces the stored secrets, or there are none. The error is an event.Error of class rejected.
 func CheckChange(before *Destination, to Destination, givesSecret bool) error {
-	if to.HTTP == nil {
+	link, kind := to.Link(), to.Kind()
+	if link == nil {
 		return nil
 	}
 	var was HTTP
-	if before != nil && before.HTTP != nil {
-		was = *before.HTTP
+	if before != nil && before.Link() != nil {
+		was = *before.Link()
 	}
-	if to.HTTP.Secrets != "" && to.HTTP.Secrets != was.Secrets {
-		return event.Rejectf(event.CodeNeedsAdmin, "http.secrets: only an admin may name environment variables")
+	if link.Secrets != "" && link.Secrets != was.Secrets {
+		return event.Rejectf(event.CodeNeedsAdmin, "%s.secrets: only an admin may name environment variables", kind)
 	}
-	if to.HTTP.Proxy == ProxyDirect && (was.Proxy != ProxyDirect || was.URL != to.HTTP.URL) {
+	if link.Proxy == ProxyDirect && (was.Proxy != ProxyDirect || was.URL != link.URL) {
 		return event.Rejectf(event.CodeNeedsAdmin,
-			"http.proxy: only an admin may let a destination bypass the proxies, or change the URL of one that does")
+			"%s.proxy: only an admin may let a destination bypass the proxies, or change the URL of one that does", kind)
 	}
-	if before == nil || was.URL == to.HTTP.URL && SameJSON(was.Signature, to.HTTP.Signature) {
+	if before == nil || before.Kind() == kind && was.URL == link.URL && SameJSON(was.Signature, link.Signature) {
 		return nil
 	}
 	switch {
-	case to.HTTP.Secrets != "":
+	case link.Secrets != "":
 		return event.Rejectf(event.CodeNeedsAdmin,
-			"http.url, http.signature: only an admin may change them while the secrets are in an environment variable")
-	case to.HTTP.Key == MaskedHeader && was.URL != to.HTTP.URL:
-		return event.Rejectf("invalid_destination", "http.key: give it again, because the URL changes")
-	case to.HTTP.Signature != nil && !givesSecret:
+			"%s: only an admin may change it while the secrets are in an environment variable", addressFields(kind))
+	case link.Key == MaskedHeader && was.URL != link.URL:
+		return event.Rejectf("invalid_destination", "%s.key: give it again, because the URL changes", kind)
+	case (link.Signature != nil || kind != KindHTTP) && !givesSecret:
 		return event.Rejectf("invalid_secret", "secret: give one, because the URL or the signature changes")
 	}
-	for _, name := range to.HTTP.Headers.Names() {
-		if keepsStored(to.HTTP.Headers[name]) {
+	for _, name := range link.Headers.Names() {
+		if keepsStored(link.Headers[name]) {
 			return event.Rejectf("invalid_destination",
 				"http.headers.%s: give its value again, because the URL or the signature changes", name)
 		}
 	}
 	return nil
+}
+
+// addressFields are the fields that decide where requests go, and what proves them.
+func addressFields(kind string) string {
+	if kind == KindHTTP {
+		return "http.url, http.signature"
+	}
+	return kind + ".url"
 }
 
 // SameJSON compares JSON values, or their absence: stored settings are formatted differently than the text they came from.

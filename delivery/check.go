@@ -58,15 +58,17 @@ func rejection(code string, p *definition.Problems) error {
 func (d Destination) Check() error {
 	p := &definition.Problems{}
 	checkName(p, "name", d.Name)
-	switch {
-	case d.HTTP != nil && d.Temporal != nil:
-		p.Add("http", "and temporal are both set: use one of them")
+	switch set := d.kinds(); {
+	case len(set) > 1:
+		p.Add(set[0], "and %s are both set: use one of them", set[1])
+	case len(set) == 0:
+		p.Add("http", "or temporal is missing: set one of them, or one of nats, rabbitmq and kafka")
 	case d.HTTP != nil:
 		d.HTTP.check(p)
 	case d.Temporal != nil:
 		p.Required("temporal.task_queue", d.Temporal.TaskQueue)
 	default:
-		p.Add("http", "or temporal is missing: set one of them")
+		d.checkBroker(p)
 	}
 	if d.Rate != nil {
 		between(p, "rate.requests", d.Rate.Requests, 1, 1_000_000)
@@ -107,10 +109,15 @@ func (h HTTP) check(p *definition.Problems) {
 	if h.Signature != nil && (json.Unmarshal(h.Signature, &signature) != nil || len(signature) == 0) {
 		p.Add("http.signature", "must be an object that declares how requests are signed")
 	}
-	h.checkClient(p)
-	checkCA(p, h.CA)
+	h.checkTLS(p, KindHTTP)
+}
+
+// checkTLS checks certificates and the proxy of an endpoint, or of a queue of the kind.
+func (h HTTP) checkTLS(p *definition.Problems, kind string) {
+	h.checkClient(p, kind)
+	checkCA(p, kind+".ca", h.CA)
 	if h.Proxy != "" && !validName.MatchString(h.Proxy) {
-		p.Add("http.proxy", "must be the name of a proxy in HOLDFAST_PROXIES, or %s", ProxyDirect)
+		p.Add(kind+".proxy", "must be the name of a proxy in HOLDFAST_PROXIES, or %s", ProxyDirect)
 	}
 }
 
@@ -171,11 +178,14 @@ func (s Subscription) CheckFor(to Destination) error {
 	if to.HTTP != nil && len(forms) > 0 {
 		p.Add(forms[0], "needs a Temporal destination: %s is an HTTP endpoint", to.Name)
 	}
+	if to.Broker() != nil && len(forms) > 0 {
+		p.Add(forms[0], "needs a Temporal destination: %s is a queue (%s)", to.Name, to.Kind())
+	}
 	if to.Temporal != nil && len(forms) == 0 {
 		p.Add("start", "or signal or signal_with_start is missing: %s is a task queue", to.Name)
 	}
 	if to.Temporal != nil && s.Body != "" {
-		p.Add("body", "needs an HTTP destination: %s is a Temporal task queue", to.Name)
+		p.Add("body", "needs an HTTP destination or a queue: %s is a Temporal task queue", to.Name)
 	}
 	return rejection("invalid_subscription", p)
 }
@@ -198,7 +208,7 @@ func (s Subscription) check(p *definition.Problems) {
 	checkName(p, "name", s.Name)
 	checkName(p, "to", s.To)
 	s.Events.check(p)
-	if !slices.Contains([]string{"", BodyRaw, BodyEnvelope}, s.Body) {
+	if !IsNamedBody(s.Body) {
 		checkJQ(p, "body", JQ(s.Body))
 	}
 	if given := s.forms(); len(given) > 1 {

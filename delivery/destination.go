@@ -9,8 +9,8 @@ import (
 	"holdfast/event"
 )
 
-// Destination is an HTTP endpoint or a task queue of the user's own Temporal: exactly one of HTTP and Temporal is set. Its
-// limits, breaker and pause apply across all processes.
+// Destination is an HTTP endpoint, a task queue of the user's own Temporal, or a queue of a broker: exactly one of the fields of
+// kinds is set. Its limits, breaker and pause apply across all processes.
 type Destination struct {
 	// ID is assigned when the destination is stored.
 	ID int64 `json:"id,omitempty" jsonschema:"required"`
@@ -18,6 +18,9 @@ type Destination struct {
 	Name     string    `json:"name"`
 	HTTP     *HTTP     `json:"http,omitempty"`
 	Temporal *Temporal `json:"temporal,omitempty"`
+	NATS     *NATS     `json:"nats,omitempty"`
+	RabbitMQ *RabbitMQ `json:"rabbitmq,omitempty"`
+	Kafka    *Kafka    `json:"kafka,omitempty"`
 	// Rate limits attempts; without it, they are unlimited.
 	Rate *Rate `json:"rate,omitempty"`
 	// InFlight is the max number of concurrent attempts across all processes; 16 by default.
@@ -48,7 +51,7 @@ func (d Destination) Settings() (json.RawMessage, error) {
 	}
 	d.ID, d.Name, d.Version = 0, "", 0
 	if d.HTTP == nil {
-		return json.Marshal(d)
+		return json.Marshal(d.withMaskedKey())
 	}
 	masked := d.HTTP.withMaskedKey()
 	return json.Marshal(struct {
@@ -60,6 +63,14 @@ func (d Destination) Settings() (json.RawMessage, error) {
 
 // StoresKey reports whether the database has the key of the client certificate, rather than a file.
 func (h HTTP) StoresKey() bool { return IsPEM(h.Key) || h.Key == MaskedHeader }
+
+func (d Destination) withMaskedKey() Destination {
+	return d.WithBroker(func(c *Connection) {
+		if d.Link().StoresKey() {
+			c.Key = MaskedHeader
+		}
+	})
+}
 
 func (h HTTP) withMaskedKey() HTTP {
 	if h.StoresKey() {

@@ -76,21 +76,27 @@ func (d Destination) Redacted() Destination {
 	if d = d.Shown(); d.HTTP != nil {
 		d.HTTP.URL = hostOf(d.HTTP.URL)
 	}
-	return d
+	return d.WithBroker(func(c *Connection) { c.URL = hostsOf(c.URL) })
 }
 
 // Shown returns the destination for users who may change it.
 func (d Destination) Shown() Destination {
 	if d.HTTP == nil {
-		return d
+		return d.withMaskedKey().WithBroker(func(c *Connection) { c.Secrets = shownVariable(c.Secrets) })
 	}
 	shown := d.HTTP.withMaskedKey()
 	shown.Headers = shown.Headers.Masked()
-	if shown.Secrets != "" && !IsVariable(shown.Secrets) {
-		shown.Secrets = MaskedHeader
-	}
+	shown.Secrets = shownVariable(shown.Secrets)
 	d.HTTP = &shown
 	return d
+}
+
+// shownVariable masks a secret pasted in place of a variable's name.
+func shownVariable(name string) string {
+	if name != "" && !IsVariable(name) {
+		return MaskedHeader
+	}
+	return name
 }
 
 func hostOf(address string) string {
@@ -109,41 +115,42 @@ func IsPEM(text string) bool { return strings.HasPrefix(strings.TrimSpace(text),
 
 // checkClient checks that certificate and key are of one kind, and that no key is in the certificate, which is stored and shown
 // in clear. What they contain otherwise is checked when they are used.
-func (h HTTP) checkClient(p *definition.Problems) {
+func (h HTTP) checkClient(p *definition.Problems, kind string) {
+	field, key := kind+".certificate", kind+".key"
 	switch {
 	case (h.Certificate == "") != (h.Key == ""):
-		p.Add("http.certificate", "and http.key must be set together")
+		p.Add(field, "and %s must be set together", key)
 	case IsPEM(h.Certificate) != h.StoresKey():
-		p.Add("http.certificate", "and http.key must both be PEM text, or both paths")
+		p.Add(field, "and %s must both be PEM text, or both paths", key)
 	case len(h.Certificate) > MaxPEM, len(h.Key) > MaxPEM:
-		p.Add("http.certificate", "and http.key must have at most %d bytes", MaxPEM)
+		p.Add(field, "and %s must have at most %d bytes", key, MaxPEM)
 	case IsPEM(h.Certificate) && !hasOnlyCertificates(h.Certificate):
-		p.Add("http.certificate", "must hold certificates in PEM, and nothing else: the key belongs in http.key")
+		p.Add(field, "must hold certificates in PEM, and nothing else: the key belongs in %s", key)
 	case !h.StoresKey() && strings.ContainsAny(h.Certificate+h.Key, "\r\n\x00"):
-		p.Add("http.certificate", "and http.key must be PEM text, or paths")
+		p.Add(field, "and %s must be PEM text, or paths", key)
 	}
 }
 
 // checkCA checks PEM text and never repeats it in an error: it may be a pasted key. Files are checked when they are read.
-func checkCA(p *definition.Problems, ca string) {
+func checkCA(p *definition.Problems, field, ca string) {
 	if len(ca) > MaxPEM {
-		p.Add("http.ca", "is longer than %d bytes", MaxPEM)
+		p.Add(field, "is longer than %d bytes", MaxPEM)
 		return
 	}
 	if !IsPEM(ca) {
 		if strings.ContainsAny(ca, "\r\n\x00") {
-			p.Add("http.ca", "must be certificates in PEM, or the path of one file")
+			p.Add(field, "must be certificates in PEM, or the path of one file")
 		}
 		return
 	}
 	blocks, ok := certificatesIn(ca)
 	if !ok {
-		p.Add("http.ca", "must hold certificates in PEM, and nothing else")
+		p.Add(field, "must hold certificates in PEM, and nothing else")
 		return
 	}
 	for _, block := range blocks {
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			p.Add("http.ca", "holds a certificate that can't be read")
+			p.Add(field, "holds a certificate that can't be read")
 			return
 		}
 	}

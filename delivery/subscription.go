@@ -2,8 +2,8 @@ package delivery
 
 import "encoding/json"
 
-// Subscription selects the events for a destination, and their form. An HTTP endpoint gets Body; a Temporal destination uses
-// exactly one of Start, Signal and SignalWithStart.
+// Subscription selects the events for a destination, and their form. An HTTP endpoint or a queue gets Body; a Temporal destination
+// uses exactly one of Start, Signal and SignalWithStart.
 type Subscription struct {
 	// ID is assigned when the subscription is stored.
 	ID int64 `json:"id,omitempty" jsonschema:"required"`
@@ -16,7 +16,8 @@ type Subscription struct {
 	// Active: new events are matched. Deliveries already queued go out either way.
 	Active bool `json:"active"`
 
-	// Body is "raw" or "" for the received bytes, "envelope", or a jq expression whose first value is sent as JSON.
+	// Body is "raw" or "" for the received bytes, "envelope", "cloudevents" for a CloudEvent as JSON, "cloudevents-binary" for the
+	// received bytes with the CloudEvent's attributes as headers, or a jq expression whose first value is sent as JSON.
 	Body string `json:"body,omitempty"`
 
 	Start           *Start           `json:"start,omitempty"`
@@ -31,6 +32,9 @@ type Subscription struct {
 const (
 	BodyRaw      = "raw"
 	BodyEnvelope = "envelope"
+	// BodyCloudEvents and BodyCloudEventsBinary are the structured and the binary mode of CloudEvents 1.0.
+	BodyCloudEvents       = "cloudevents"
+	BodyCloudEventsBinary = "cloudevents-binary"
 )
 
 // Events selects events; empty fields match everything.

@@ -57,15 +57,15 @@ type Service struct {
 
 // Warnings lists likely mistakes in a destination, and in a subscription to it. Either can be nil.
 func (d *Service) Warnings(to *delivery.Destination, s *delivery.Subscription) (warnings []string) {
-	if to != nil && to.HTTP != nil {
-		if err := d.CheckAddress(to.HTTP.URL); err != nil {
-			warnings = append(warnings, "http.url: "+err.Error())
+	if to != nil && to.Link() != nil {
+		if err := d.CheckAddress(to.Link().URL); err != nil {
+			warnings = append(warnings, to.Kind()+".url: "+err.Error())
 		}
-		if err := d.CheckFiles(*to.HTTP); err != nil {
+		if err := d.CheckFiles(*to.Link()); err != nil {
 			warnings = append(warnings, err.Error())
 		}
 		if end := d.ClientCertificateEnd(*to); end != nil && time.Until(*end) < delivery.CertificateWarning {
-			warnings = append(warnings, "http.certificate: "+delivery.CertificateState(*end, time.Now()))
+			warnings = append(warnings, to.Kind()+".certificate: "+delivery.CertificateState(*end, time.Now()))
 		}
 	}
 	if s != nil {
@@ -76,10 +76,11 @@ func (d *Service) Warnings(to *delivery.Destination, s *delivery.Subscription) (
 
 // ClientCertificateEnd returns when a destination's client certificate expires; nil if it has none that this process can read.
 func (d *Service) ClientCertificateEnd(to delivery.Destination) *time.Time {
-	if to.HTTP == nil || to.HTTP.Certificate == "" {
+	link := to.Link()
+	if link == nil || link.Certificate == "" {
 		return nil
 	}
-	end, ok := d.CertificateEnd(*to.HTTP)
+	end, ok := d.CertificateEnd(*link)
 	if !ok {
 		return nil
 	}
@@ -109,7 +110,7 @@ const (
 
 // Apply creates a destination, or updates the one of its name. A new HTTP endpoint whose secrets are in no variable gets the
 // given secret, or a new one; it is returned, and never shown again. For an existing endpoint a given secret replaces all
-// others; without one they stay.
+// others; without one they stay. The secret of a queue is only stored: none is generated or returned.
 func (d *Service) Apply(
 	ctx context.Context, wanted delivery.Destination, secret string, by oversight.Actor,
 ) (applied delivery.Destination, made string, err error) {
@@ -118,8 +119,8 @@ func (d *Service) Apply(
 			return applied, "", err
 		}
 	}
-	if wanted.HTTP != nil {
-		if err := d.CheckFiles(*wanted.HTTP); err != nil && event.CodeOf(err) != delivery.CodeFilesUnread {
+	if link := wanted.Link(); link != nil {
+		if err := d.CheckFiles(*link); err != nil && event.CodeOf(err) != delivery.CodeFilesUnread {
 			return applied, "", err
 		}
 	}
@@ -133,7 +134,7 @@ func (d *Service) Apply(
 	if applied, err = d.ApplyDestination(ctx, wanted, secrets, by); err != nil {
 		return applied, "", err
 	}
-	if len(secrets) > 0 {
+	if len(secrets) > 0 && wanted.HTTP != nil {
 		made = shownSecret(*wanted.HTTP, secrets[0].Value)
 	}
 	return applied, made, nil
@@ -141,10 +142,11 @@ func (d *Service) Apply(
 
 // checkProxy refuses a name that the installation doesn't define: its operators alone decide where requests go.
 func (d *Service) checkProxy(wanted delivery.Destination) error {
-	if wanted.HTTP == nil {
+	link := wanted.Link()
+	if link == nil {
 		return nil
 	}
-	name := wanted.HTTP.Proxy
+	name := link.Proxy
 	if name == "" || name == delivery.ProxyDirect || slices.Contains(d.Proxies, name) {
 		return nil
 	}
@@ -152,7 +154,7 @@ func (d *Service) checkProxy(wanted delivery.Destination) error {
 	if len(d.Proxies) > 0 {
 		known = "which has " + strings.Join(d.Proxies, ", ")
 	}
-	const field = "http.proxy"
+	field := wanted.Kind() + ".proxy"
 	reason := "must be the name of a proxy in HOLDFAST_PROXIES of the process that serves the API, " + known
 	rejected := event.Rejectf("invalid_destination", "%s %s", field, reason)
 	rejected.Fields = []event.FieldProblem{{Field: field, Reason: reason}}
@@ -162,11 +164,17 @@ func (d *Service) checkProxy(wanted delivery.Destination) error {
 // secretsFor returns the secrets that replace a destination's secrets; nil keeps them. A generated secret belongs to the version
 // that was read: of two concurrent requests the second is refused, and doesn't replace the secret that the first one has shown.
 func (d *Service) secretsFor(ctx context.Context, wanted *delivery.Destination, given string) ([]delivery.Secret, error) {
-	if wanted.HTTP == nil || wanted.HTTP.Secrets != "" {
+	if link := wanted.Link(); link == nil || link.Secrets != "" {
 		if given != "" {
 			return nil, event.Rejectf("invalid_secret", "secret is given, and the destination takes none or has those of a variable")
 		}
 		return nil, nil
+	}
+	if wanted.HTTP == nil {
+		if given == "" {
+			return nil, nil
+		}
+		return []delivery.Secret{{Value: given}}, checkPassword(given)
 	}
 	if given == "" {
 		stored, err := d.Destination(ctx, wanted.Name)
@@ -191,7 +199,8 @@ func (d *Service) secretsFor(ctx context.Context, wanted *delivery.Destination, 
 }
 
 // Rotate gives a destination a new secret: the given one or a generated one. Requests are also signed with the old one until
-// the grace period, of at most MaxGrace, has passed. The secret is returned, and never shown again.
+// the grace period, of at most MaxGrace, has passed. The secret is returned, and never shown again. A queue needs the given one,
+// which replaces the old at once and isn't returned.
 func (d *Service) Rotate(
 	ctx context.Context, nameOrID, given string, grace time.Duration, by oversight.Actor,
 ) (secret string, err error) {
@@ -202,12 +211,18 @@ func (d *Service) Rotate(
 	if err != nil {
 		return "", err
 	}
+	link := to.Link()
 	switch {
-	case to.HTTP == nil:
+	case link == nil:
 		return "", event.Rejectf("invalid_secret", "%s is a task queue: nothing that goes there is signed", to.Name)
-	case to.HTTP.Secrets != "":
+	case link.Secrets != "":
 		return "", event.Rejectf("invalid_secret", "the secrets of %s are in the variable %s: put the new one there, before the old",
-			to.Name, to.HTTP.Secrets)
+			to.Name, link.Secrets)
+	case to.HTTP == nil:
+		if err := checkPassword(given); err != nil {
+			return "", err
+		}
+		return "", d.RotateSecret(ctx, to.Name, delivery.Secret{Value: given}, 0, by)
 	}
 	if secret = given; secret == "" {
 		secret = d.NewSecret()
@@ -216,6 +231,18 @@ func (d *Service) Rotate(
 		return "", err
 	}
 	return shownSecret(*to.HTTP, secret), d.RotateSecret(ctx, to.Name, delivery.Secret{Value: secret}, grace, by)
+}
+
+// maxPassword bounds the secret of a queue, in bytes: it may be the credentials file of an account.
+const maxPassword = 4 << 10
+
+// checkPassword refuses what can't be the secret of a queue.
+func checkPassword(given string) error {
+	if given == "" || len(given) > maxPassword || strings.ContainsRune(given, 0) {
+		return event.Rejectf("invalid_secret", "secret must be the password, token or credentials of the broker, of 1 to %d bytes: "+
+			"give it with --secret-stdin", maxPassword)
+	}
+	return nil
 }
 
 // checkSecret refuses a secret that can't sign. Any one-line text can, except after the prefix of Standard Webhooks, which

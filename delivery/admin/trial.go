@@ -34,12 +34,14 @@ type Sender interface {
 // Trials tries and checks subscriptions.
 type Trials struct {
 	Store TrialStore
-	// HTTP and Temporal send to the two kinds of destination.
-	HTTP, Temporal Sender
+	// HTTP, Temporal and Queues send to the kinds of destination: endpoints, task queues, and queues of brokers.
+	HTTP, Temporal, Queues Sender
 	// Samples returns events of the definitions.
 	Samples Samples
 	// Look examines a task queue of a Temporal, with a sample of an event; nil without Temporal.
 	Look func(ctx context.Context, t delivery.Target, sample *delivery.Message) ([]delivery.Finding, error)
+	// LookAtQueue examines a queue of a broker.
+	LookAtQueue func(ctx context.Context, t delivery.Target) []delivery.Finding
 }
 
 // Choice selects the event that a trial sends: a stored one, or a sample of a provider and a type. By default it is the first
@@ -109,8 +111,11 @@ func (t *Trials) send(ctx context.Context, target delivery.Target, m delivery.Me
 }
 
 func (t *Trials) sender(target delivery.Target) Sender {
-	if target.Destination.HTTP != nil {
+	switch {
+	case target.Destination.HTTP != nil:
 		return t.HTTP
+	case target.Destination.Broker() != nil:
+		return t.Queues
 	}
 	return t.Temporal
 }
@@ -178,6 +183,11 @@ func (t *Trials) Check(ctx context.Context, subscription string, which Choice) (
 	}
 	if target.Destination.HTTP != nil {
 		return append(found, checkSecrets(target)), nil
+	}
+	if target.Destination.Broker() != nil {
+		ctx, cancel := context.WithTimeout(ctx, time.Duration(delivery.DefaultTimeout))
+		defer cancel()
+		return append(found, t.LookAtQueue(ctx, target)...), nil
 	}
 	more, err := t.Look(ctx, target, sample)
 	return append(found, more...), err

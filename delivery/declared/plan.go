@@ -146,8 +146,8 @@ func (p *Plan) Hide() {
 func hidden(field string, value json.RawMessage) json.RawMessage {
 	var name string
 	isText := json.Unmarshal(value, &name) == nil
-	isPasted := field == "http.secrets" && isText && !delivery.IsVariable(name)
-	isKey := field == "http.key" && isText && delivery.IsPEM(name)
+	isPasted := strings.HasSuffix(field, ".secrets") && isText && !delivery.IsVariable(name)
+	isKey := strings.HasSuffix(field, ".key") && isText && delivery.IsPEM(name)
 	if value == nil || !isPasted && !isKey && !strings.HasPrefix(field, "http.headers.") {
 		return value
 	}

@@ -95,14 +95,15 @@ func (s State) Check(stored State, checkSignature func(json.RawMessage) error) (
 	for _, name := range sorted(s.Destinations) {
 		d, in := s.Destinations[name], "destinations."+name
 		add(in, "", d.Check())
-		if d.HTTP == nil {
+		link := d.Link()
+		if link == nil {
 			continue
 		}
-		if d.HTTP.Signature != nil {
-			add(in, "http.signature", checkSignature(d.HTTP.Signature))
+		if link.Signature != nil {
+			add(in, "http.signature", checkSignature(link.Signature))
 		}
-		if was := stored.Destinations[name].HTTP; d.HTTP.Secrets != "" && (was == nil || was.Secrets != d.HTTP.Secrets) {
-			add(in, "http.secrets", delivery.CheckVariable(d.HTTP.Secrets))
+		if was := stored.Destinations[name].Link(); link.Secrets != "" && (was == nil || was.Secrets != link.Secrets) {
+			add(in, d.Kind()+".secrets", delivery.CheckVariable(link.Secrets))
 		}
 	}
 	for _, name := range sorted(s.Subscriptions) {

@@ -221,15 +221,21 @@ func (d *Dispatcher) send(r preparedJob, m delivery.Message) (result delivery.Re
 		}
 		finish(result)
 	}()
-	sender := d.http
-	if r.target.Destination.Temporal != nil {
-		sender = d.temporal
-	}
-	result = sender.Send(ctx, r.target, r.Job, m)
+	result = d.senderTo(r.target.Destination).Send(ctx, r.target, r.Job, m)
 	if d.sending.Err() != nil && result.Kind != delivery.OK {
 		result = newResult(delivery.Ours, codeStopped, "the process was stopped during the attempt")
 	}
 	return result
+}
+
+func (d *Dispatcher) senderTo(to delivery.Destination) Sender {
+	switch {
+	case to.Temporal != nil:
+		return d.temporal
+	case to.Broker() != nil:
+		return d.queues
+	}
+	return d.http
 }
 
 // count counts an attempt that says something about the destination.

@@ -16,8 +16,8 @@ import (
 
 // Options configure a Dispatcher.
 type Options struct {
-	Queue          Queue
-	HTTP, Temporal Sender
+	Queue                  Queue
+	HTTP, Temporal, Queues Sender
 	// Slots is the max number of concurrent attempts, at least 1; the same number again is reserved for slow ones.
 	Slots int
 	// Errors takes alerts that aren't about a single delivery.
@@ -42,18 +42,20 @@ const (
 
 // Dispatcher attempts the deliveries in the queue.
 type Dispatcher struct {
-	queue          Queue
-	http, temporal Sender
-	errors         ErrorSink
-	counter        AttemptCounter
-	chores         []Chore
-	slots          *shares
-	routes         *routes
-	settler        *settler
-	recent         recent
-	metrics        metrics
-	failures       *failureLog
-	tracer         trace.Tracer
+	queue    Queue
+	http     Sender
+	temporal Sender
+	queues   Sender
+	errors   ErrorSink
+	counter  AttemptCounter
+	chores   []Chore
+	slots    *shares
+	routes   *routes
+	settler  *settler
+	recent   recent
+	metrics  metrics
+	failures *failureLog
+	tracer   trace.Tracer
 
 	working  context.Context // done when leasing stops
 	stop     context.CancelFunc
@@ -72,9 +74,9 @@ func New(o Options) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
-		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, errors: o.Errors, counter: o.Attempts,
-		chores: o.Chores,
-		slots:  newShares(o.Slots, maxBodyBytes, time.Now), metrics: m, failures: newFailureLog(),
+		queue: o.Queue, http: o.HTTP, temporal: o.Temporal, queues: o.Queues, errors: o.Errors,
+		counter: o.Attempts, chores: o.Chores,
+		slots: newShares(o.Slots, maxBodyBytes, time.Now), metrics: m, failures: newFailureLog(),
 		tracer: otel.Tracer("holdfast/delivery"),
 	}
 	d.routes = newRoutes(d.newRoute)

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -59,12 +60,7 @@ func (m metrics) transitioned(t delivery.Transition) {
 	m.transitions.Add(context.Background(), 1, tally.Labels("breaker", string(t.To)))
 }
 
-func kindOf(d delivery.Destination) string {
-	if d.Temporal != nil {
-		return "temporal"
-	}
-	return "http"
-}
+func kindOf(d delivery.Destination) string { return cmp.Or(d.Kind(), delivery.KindHTTP) }
 
 func outcomeOf(k delivery.Kind) string {
 	return [...]string{

@@ -93,10 +93,13 @@ func (r *reach) count(now time.Time) {
 	r.offline = unreached >= minUnreached && 2*unreached > tried
 }
 
-// hostOf returns the host of an endpoint without its port, or the Temporal of a task queue.
+// hostOf returns the host of an endpoint without its port, the Temporal of a task queue, or a broker.
 func hostOf(d delivery.Destination) string {
 	if d.Temporal != nil {
 		return "temporal/" + d.Temporal.Profile
+	}
+	if c := d.Broker(); c != nil {
+		return d.Kind() + "/" + c.URL
 	}
 	if d.HTTP == nil {
 		return ""

@@ -6,13 +6,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"go.opentelemetry.io/otel/propagation"
 
 	"holdfast/delivery"
 	"holdfast/providers/auth"
-	"holdfast/providers/jq"
 )
 
 const (
@@ -21,11 +19,7 @@ const (
 	headerContent = "content-type"
 	// headerDuplicate is the ID of the first event with the same content. The signature of Standard Webhooks doesn't cover it.
 	headerDuplicate = "holdfast-possible-duplicate-of"
-	contentJSON     = "application/json"
 )
-
-// maxBody bounds the result of a body expression, in bytes.
-const maxBody = 4 << 20
 
 // request builds and signs the request of an attempt, or returns the result of a failure.
 func (s *Sender) request(
@@ -36,17 +30,20 @@ func (s *Sender) request(
 	if err != nil {
 		return nil, misconfigured(codeAddress, "the address is malformed")
 	}
-	body, contentType, err := s.body(ctx, t.Subscription, m)
+	body, err := s.expressions.Body(ctx, t.Subscription, m)
 	if err != nil {
 		failed := delivery.BuildFailure("body_error", err)
 		return nil, &failed
 	}
 	unsigned := &auth.Request{
-		Method: http.MethodPost, URL: h.URL, Path: address.EscapedPath(), Query: address.Query(), Body: body,
-		Header: map[string][]string{headerContent: {contentType}, "user-agent": {s.agent}},
+		Method: http.MethodPost, URL: h.URL, Path: address.EscapedPath(), Query: address.Query(), Body: body.Bytes,
+		Header: map[string][]string{headerContent: {body.ContentType}, "user-agent": {s.agent}},
 	}
 	for name, value := range h.Headers {
 		unsigned.SetHeader(strings.ToLower(name), value)
+	}
+	for _, one := range body.Attributes {
+		unsigned.SetHeader("ce-"+one.Name, delivery.EscapedAttribute(one.Value))
 	}
 	unsigned.SetHeader(headerID, j.ID())
 	unsigned.SetHeader(headerEvent, j.EventID)
@@ -87,30 +84,4 @@ func newRequest(ctx context.Context, signed *auth.Request) (*http.Request, *deli
 // misconfigured is the result of an attempt that can't succeed before the configuration is corrected.
 func misconfigured(code, reason string) *delivery.Result {
 	return &delivery.Result{Kind: delivery.Blocked, Code: code, Error: reason}
-}
-
-// body returns the body and its content type.
-func (s *Sender) body(ctx context.Context, sub delivery.Subscription, m delivery.Message) ([]byte, string, error) {
-	switch sub.Body {
-	case "", delivery.BodyRaw:
-		return m.Body, rawType(m), nil
-	case delivery.BodyEnvelope:
-		body, err := m.Envelope()
-		return body, contentJSON, err
-	}
-	value, err := s.expressions.First(ctx, "body", delivery.JQ(sub.Body), m.Input())
-	if err != nil {
-		return nil, "", err
-	}
-	body, err := jq.Marshal(value, maxBody)
-	return body, contentJSON, err
-}
-
-// rawType returns the content type of the received event.
-func rawType(m delivery.Message) string {
-	kept := m.Receipt.Headers[headerContent]
-	if kept == "" || strings.ContainsFunc(kept, unicode.IsControl) {
-		return contentJSON
-	}
-	return kept
 }

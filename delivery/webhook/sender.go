@@ -49,7 +49,7 @@ func newSender(o SenderOptions, dialer *net.Dialer) *Sender {
 
 // Build checks that an event can be turned into a body. It implements admin.Sender.
 func (s *Sender) Build(ctx context.Context, t delivery.Target, m delivery.Message) error {
-	_, _, err := s.body(ctx, t.Subscription, m)
+	_, err := s.expressions.Body(ctx, t.Subscription, m)
 	return err
 }
 

@@ -29,7 +29,7 @@ func through(dialer *net.Dialer, via *proxy.Proxy) connector {
 	if via == nil {
 		return dialer
 	}
-	return tunnel{dialer, via}
+	return tunnel{dialer: dialer, proxy: via}
 }
 
 // tunnel connects through a proxy. It resolves names and checks the addresses here, as for a direct connection, and the proxy
@@ -38,6 +38,8 @@ func through(dialer *net.Dialer, via *proxy.Proxy) connector {
 type tunnel struct {
 	dialer *net.Dialer
 	proxy  *proxy.Proxy
+	// eager: the target may send something before it is asked.
+	eager bool
 }
 
 func (t tunnel) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -69,6 +71,9 @@ func (t tunnel) dialOne(ctx context.Context, target string, left int) (net.Conn,
 	var patience time.Duration
 	if end, ok := ctx.Deadline(); ok && left > 1 {
 		patience = time.Until(end) / time.Duration(left)
+	}
+	if t.eager {
+		return t.proxy.DialEager(ctx, target, patience)
 	}
 	return t.proxy.Dial(ctx, target, patience)
 }

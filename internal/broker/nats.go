@@ -16,7 +16,7 @@ import (
 func ConnectNATS(ctx context.Context, c Connection, more ...nats.Option) (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name(c.Name), nats.NoReconnect(), nats.Timeout(remaining(ctx)), nats.SetCustomDialer(natsDialer{ctx, c}),
-		nats.DontRandomize(),
+		nats.SkipHostLookup(), // the dialer resolves names, and checks addresses
 	}
 	login, err := c.natsLogin()
 	if err != nil {
@@ -57,9 +57,6 @@ func (d natsDialer) Dial(network, address string) (net.Conn, error) {
 	}
 	return d.from.dial(ctx, network, address)
 }
-
-// SkipTLSHandshake says that the library secures the connection.
-func (natsDialer) SkipTLSHandshake() bool { return false }
 
 func (c Connection) natsLogin() ([]nats.Option, error) {
 	switch {

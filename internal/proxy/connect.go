@@ -12,8 +12,8 @@ import (
 // maxAnswer bounds the header of a response to CONNECT, in bytes.
 const maxAnswer = 64 << 10
 
-// connectHTTP asks for a tunnel with CONNECT.
-func (p *Proxy) connectHTTP(conn net.Conn, target string) *Error {
+// connectHTTP asks for a tunnel with CONNECT. early is what the target has sent already.
+func (p *Proxy) connectHTTP(conn net.Conn, target string) (early []byte, failed *Error) {
 	var request strings.Builder
 	request.WriteString("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n")
 	if p.user != "" || p.password != "" {
@@ -22,18 +22,33 @@ func (p *Proxy) connectHTTP(conn net.Conn, target string) *Error {
 	}
 	request.WriteString("\r\n")
 	if _, err := io.WriteString(conn, request.String()); err != nil {
-		return p.broken(err)
+		return nil, p.broken(err)
 	}
 	read := bufio.NewReaderSize(io.LimitReader(conn, maxAnswer), 1)                     // as little ahead as possible
 	response, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // conn's owner closes it
 	if err != nil {
-		return p.broken(err)
+		return nil, p.broken(err)
 	}
 	if failed := p.byStatus(response.StatusCode); failed != nil {
-		return failed
+		return nil, failed
 	}
-	if read.Buffered() > 0 { // an endpoint of HTTP, with or without TLS, never speaks first
-		return p.unreachable("the endpoint sent something before the request: it isn't an HTTP server", nil)
+	early = make([]byte, read.Buffered())
+	_, _ = io.ReadFull(read, early) // it is in memory
+	return early, nil
+}
+
+// earlyConn first reads what the target has sent with the proxy's answer.
+type earlyConn struct {
+	net.Conn
+
+	early []byte
+}
+
+func (c *earlyConn) Read(p []byte) (int, error) {
+	if len(c.early) == 0 {
+		return c.Conn.Read(p)
 	}
-	return nil
+	n := copy(p, c.early)
+	c.early = c.early[n:]
+	return n, nil
 }

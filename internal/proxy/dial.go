@@ -20,11 +20,20 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 // Dial connects to host:port through the proxy; the host is a name only if the proxy resolves it. The context bounds it, and
 // patience the answer of the proxy, unless it is 0. The error is an *Error, or the context's if that was canceled.
 func (p *Proxy) Dial(ctx context.Context, target string, patience time.Duration) (net.Conn, error) {
+	return p.dialHealthy(ctx, target, patience, false)
+}
+
+// DialEager is Dial for a target that may send something before it is asked. To Dial, such a target isn't an HTTP server.
+func (p *Proxy) DialEager(ctx context.Context, target string, patience time.Duration) (net.Conn, error) {
+	return p.dialHealthy(ctx, target, patience, true)
+}
+
+func (p *Proxy) dialHealthy(ctx context.Context, target string, patience time.Duration, eager bool) (net.Conn, error) {
 	failed, probes := p.health.begin(time.Now())
 	if failed != nil {
 		return nil, failed
 	}
-	conn, failed := p.dial(ctx, target, patience)
+	conn, failed := p.dial(ctx, target, patience, eager)
 	switch {
 	case failed == nil:
 		p.health.end(nil, time.Now())
@@ -58,26 +67,40 @@ func (p *Proxy) Check(ctx context.Context) error {
 	return nil
 }
 
-func (p *Proxy) dial(ctx context.Context, target string, patience time.Duration) (net.Conn, *Error) {
+func (p *Proxy) dial(ctx context.Context, target string, patience time.Duration, eager bool) (net.Conn, *Error) {
 	conn, failed := p.connect(ctx)
 	if failed != nil {
 		return nil, failed
-	}
-	ask := p.connectHTTP
-	if p.scheme == schemeSOCKS5 {
-		ask = p.connectSOCKS
 	}
 	if patience > 0 {
 		bounded, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		ctx = bounded
 	}
-	failed = p.within(ctx, conn, func() *Error { return ask(conn, target) })
+	var early []byte
+	failed = p.within(ctx, conn, func() (failed *Error) {
+		early, failed = p.ask(conn, target)
+		return failed
+	})
+	if failed == nil && len(early) > 0 && !eager { // an endpoint of HTTP, with or without TLS, never speaks first
+		failed = p.unreachable("the endpoint sent something before the request: it isn't an HTTP server", nil)
+	}
 	if failed != nil {
 		_ = conn.Close()
 		return nil, failed
 	}
+	if len(early) > 0 {
+		return &earlyConn{Conn: conn, early: early}, nil
+	}
 	return conn, nil
+}
+
+// ask asks the proxy to connect to a target. early is what the target has sent since.
+func (p *Proxy) ask(conn net.Conn, target string) (early []byte, failed *Error) {
+	if p.scheme == schemeSOCKS5 {
+		return nil, p.connectSOCKS(conn, target)
+	}
+	return p.connectHTTP(conn, target)
 }
 
 // connect connects to the proxy itself. Its failures are the proxy's, unless the caller's time has run out.

@@ -29,7 +29,7 @@ func (p *Proxy) greet(conn net.Conn) *Error {
 		methods = []byte{socksVersion, 2, 0, socksPassword}
 	}
 	var chosen [2]byte
-	if failed := p.ask(conn, methods, chosen[:]); failed != nil {
+	if failed := p.exchange(conn, methods, chosen[:]); failed != nil {
 		return failed
 	}
 	switch {
@@ -49,7 +49,7 @@ func (p *Proxy) logIn(conn net.Conn) *Error {
 	request := append([]byte{passwordVersion, byte(len(p.user))}, p.user...)
 	request = append(append(request, byte(len(p.password))), p.password...)
 	var answer [2]byte
-	if failed := p.ask(conn, request, answer[:]); failed != nil {
+	if failed := p.exchange(conn, request, answer[:]); failed != nil {
 		return failed
 	}
 	if answer[1] != 0 {
@@ -64,7 +64,7 @@ func (p *Proxy) connectSOCKS(conn net.Conn, target string) *Error {
 		return p.refusal("the host is longer than SOCKS5 allows")
 	}
 	var answer [4]byte
-	if failed := p.ask(conn, append([]byte{socksVersion, socksConnect, 0}, address...), answer[:]); failed != nil {
+	if failed := p.exchange(conn, append([]byte{socksVersion, socksConnect, 0}, address...), answer[:]); failed != nil {
 		return failed
 	}
 	if answer[0] != socksVersion {
@@ -141,8 +141,8 @@ func (p *Proxy) byReply(code byte) *Error {
 	return p.unreachable("it couldn't connect to the endpoint (reply "+strconv.Itoa(int(code))+")", nil)
 }
 
-// ask sends a message and reads an answer of known length.
-func (p *Proxy) ask(conn net.Conn, message, answer []byte) *Error {
+// exchange sends a message and reads an answer of known length.
+func (p *Proxy) exchange(conn net.Conn, message, answer []byte) *Error {
 	_, err := conn.Write(message)
 	if err == nil {
 		_, err = io.ReadFull(conn, answer)

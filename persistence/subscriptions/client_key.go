@@ -25,24 +25,26 @@ func (s *Store) keyFor(d delivery.Destination, before *destination) (sealed []by
 	if before != nil {
 		was = before.clientKey
 	}
-	if d.HTTP == nil || !d.HTTP.StoresKey() {
+	link := d.Link()
+	if link == nil || !link.StoresKey() {
 		return nil, len(was) == 0, nil
 	}
-	if d.HTTP.Key == delivery.MaskedHeader {
+	if link.Key == delivery.MaskedHeader {
 		if len(was) == 0 || !sameCertificate(*before, d) {
 			return nil, false, event.Rejectf("invalid_destination",
-				"http.key: give the key of this certificate; the stored one belongs to another, or there is none")
+				"%s.key: give the key of this certificate; the stored one belongs to another, or there is none", d.Kind())
 		}
 		return was, true, nil
 	}
-	if key, unread := s.openKey(was); unread == nil && key == d.HTTP.Key {
+	if key, unread := s.openKey(was); unread == nil && key == link.Key {
 		return was, true, nil
 	}
-	sealed, err = s.seal(clientKey{d.HTTP.Key})
+	sealed, err = s.seal(clientKey{link.Key})
 	return sealed, false, err
 }
 
 // sameCertificate ignores the white space around it, which forms and files change.
 func sameCertificate(before destination, d delivery.Destination) bool {
-	return before.HTTP != nil && strings.TrimSpace(before.HTTP.Certificate) == strings.TrimSpace(d.HTTP.Certificate)
+	was := before.Link()
+	return was != nil && strings.TrimSpace(was.Certificate) == strings.TrimSpace(d.Link().Certificate)
 }

@@ -111,7 +111,7 @@ func (s *Store) ApplyDestination(
 	if d.ID, err = c.store(ctx, d, stored.before, string(settings), sealed); err != nil {
 		return d, err
 	}
-	detail := map[string]any{"version": c.version, "new": stored.before == nil, "kind": kindOf(d), "secrets": secrets != nil}
+	detail := map[string]any{"version": c.version, "new": stored.before == nil, "kind": d.Kind(), "secrets": secrets != nil}
 	noteKey(detail, key, sameKey)
 	b := &pgx.Batch{}
 	b.Queue(reconsider, d.ID)
@@ -167,6 +167,7 @@ func (c *current) permit(d delivery.Destination, givesSecret bool, actor oversig
 	var was *delivery.Destination
 	if c.before != nil {
 		was = &c.before.Destination
+		givesSecret = givesSecret || d.HTTP == nil && len(c.before.secrets) == 0
 	}
 	return delivery.CheckChange(was, d, givesSecret)
 }
@@ -189,13 +190,6 @@ func (c *change) store(
 	}
 	b.Queue(updateDestination, d.ID, settings, sealed.secrets, c.version, sealed.headers, sealed.key)
 	return d.ID, c.Send(ctx, b)
-}
-
-func kindOf(d delivery.Destination) string {
-	if d.HTTP != nil {
-		return "http"
-	}
-	return "temporal"
 }
 
 // auditObject names the changed object for the audit log.

@@ -48,7 +48,7 @@ func (s *Store) headersFor(d delivery.Destination, before *destination) (sealed 
 // that it can be compared with the stored destination. Values that come with another URL or signature stay: some callers may
 // change these only if they give the values again.
 func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delivery.Destination, error) {
-	if d.HTTP == nil || len(d.HTTP.Headers) == 0 && !d.HTTP.StoresKey() {
+	if link := d.Link(); link == nil || len(link.Headers) == 0 && !link.StoresKey() {
 		return d, nil
 	}
 	before, err := s.destination(ctx, d.Name)
@@ -62,6 +62,13 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 	key, unreadKey := s.openKey(before.clientKey)
 	if err != nil || unread != nil || unreadKey != nil {
 		return d, nil //nolint:nilerr // to apply it repairs it
+	}
+	if d.HTTP == nil {
+		return d.WithBroker(func(c *delivery.Connection) {
+			if c.Key == key && sameCertificate(before, d) {
+				c.Key = delivery.MaskedHeader
+			}
+		}), nil
 	}
 	masked := *d.HTTP
 	masked.Headers = maps.Clone(masked.Headers)
@@ -79,5 +86,6 @@ func (s *Store) MaskHeaders(ctx context.Context, d delivery.Destination) (delive
 
 // redirects reports whether requests would go to another URL, or be signed differently.
 func redirects(before destination, to delivery.Destination) bool {
-	return before.HTTP != nil && (before.HTTP.URL != to.HTTP.URL || !delivery.SameJSON(before.HTTP.Signature, to.HTTP.Signature))
+	was, link := before.Link(), to.Link()
+	return was != nil && (was.URL != link.URL || !delivery.SameJSON(was.Signature, link.Signature))
 }

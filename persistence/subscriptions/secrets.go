@@ -93,7 +93,7 @@ func inUse(all []delivery.Secret, at time.Time) []delivery.Secret {
 // sealFor returns the secrets of a destination as they are stored: its earlier ones if none are given.
 func (s *Store) sealFor(d delivery.Destination, before *destination, secrets []delivery.Secret) ([]byte, error) {
 	if secrets == nil {
-		if before == nil {
+		if before == nil || before.err == nil && before.Kind() != d.Kind() { // a password isn't a signing secret
 			return nil, nil
 		}
 		return before.secrets, nil
@@ -101,9 +101,9 @@ func (s *Store) sealFor(d delivery.Destination, before *destination, secrets []d
 	switch {
 	case len(secrets) == 0:
 		return nil, nil
-	case d.HTTP == nil:
+	case d.Link() == nil:
 		return nil, event.Rejectf("no_secrets", "a destination of kind temporal has no secrets: its profile has")
-	case d.HTTP.Secrets != "":
+	case d.Link().Secrets != "":
 		return nil, event.Rejectf("secrets_of_variable", "its secrets are those of a variable: change them there")
 	case len(secrets) > maxSecrets:
 		return nil, event.Rejectf("too_many_secrets", "%d secrets at once are too many: %d can be", len(secrets), maxSecrets)

@@ -53,7 +53,7 @@ func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 	for _, one := range inUse(secrets, now()) {
 		t.Secrets = append(t.Secrets, one.Value)
 	}
-	h := t.Destination.HTTP
+	h := t.Destination.Link()
 	if h == nil {
 		return t, nil
 	}
@@ -69,7 +69,10 @@ func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 			return delivery.Target{}, postgres.Failure(doing, err)
 		}
 	}
-	t.Destination.HTTP = &whole
+	if t.Destination.HTTP != nil {
+		t.Destination.HTTP = &whole
+	}
+	t.Destination = t.Destination.WithBroker(func(c *delivery.Connection) { c.Key = whole.Key })
 	return t, nil
 }
 

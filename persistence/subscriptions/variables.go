@@ -32,10 +32,11 @@ SELECT d.name, d.settings -> 'http' ->> 'secrets', v.name IS NOT NULL
 )
 
 func variableOf(d delivery.Destination) string {
-	if d.HTTP == nil {
+	link := d.Link()
+	if link == nil {
 		return ""
 	}
-	return d.HTTP.Secrets
+	return link.Secrets
 }
 
 // newVariable returns the variable that a change lists: one that an admin names now. A name that the destination has already,
