@@ -220,6 +220,10 @@ var Table = []Rule{
 		Libraries: withOtel("go.temporal.io/sdk go.temporal.io/api google.golang.org/grpc google.golang.org/protobuf " +
 			"github.com/google/uuid"),
 		Never: neverStore},
+	{Package: "delivery/queue", Why: "how an event reaches a queue of a broker, not when or for which delivery",
+		Ours:      list("delivery delivery/webhook internal/broker"),
+		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go"),
+		Never:     neverStore},
 	{Package: "delivery/dispatch", Why: "deliveries are leased and settled as rows, with any sender and any store",
 		Ours:      list("event event/oversight event/tally delivery"),
 		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
@@ -481,8 +485,9 @@ var Table = []Rule{
 		Libraries: list(anything)},
 	{Package: "internal/archtest", Why: "the check of the code doesn't depend on the checked code"},
 	{Package: "internal/stores", Why: "processes and tools open their stores and clients in the same way",
-		Ours: list("internal/archive delivery delivery/admin delivery/handoff delivery/webhook event/oversight event/retention " +
-			"internal/buildinfo internal/config internal/notify internal/telemetry migrations persistence workflows/runs " +
+		Ours: list("internal/archive delivery delivery/admin delivery/handoff delivery/queue delivery/webhook event/oversight " +
+			"event/retention internal/buildinfo internal/config internal/notify internal/telemetry migrations persistence " +
+			"workflows/runs " +
 			"workflows"),
 		Libraries: list("go.temporal.io/api go.temporal.io/sdk/client go.temporal.io/sdk/interceptor! " +
 			"go.temporal.io/sdk/temporal")},
@@ -497,7 +502,7 @@ var Table = []Rule{
 		Never:     never("production processes start no servers", "holdfast/internal/devstack")},
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
-			"delivery/handoff " +
+			"delivery/handoff delivery/queue " +
 			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits " +
 			"internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operatorapi internal/telemetry " +

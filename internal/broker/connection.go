@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"slices"
@@ -98,8 +97,9 @@ func withPort(text string, standard int) (string, error) {
 		port = strconv.Itoa(standard)
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	if host == "" || err != nil || n == 0 || strings.ContainsAny(host, "[]") {
-		return "", fmt.Errorf("must have hosts as host or host:port, separated by commas")
+	isIPv6 := strings.HasPrefix(text, "[")
+	if host == "" || err != nil || n == 0 || strings.ContainsAny(host, "[]") || !isIPv6 && strings.Contains(host, ":") {
+		return "", errors.New("must have hosts as host or host:port, separated by commas")
 	}
 	return net.JoinHostPort(host, port), nil
 }

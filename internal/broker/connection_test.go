@@ -26,7 +26,7 @@ func TestTheAddressOfABroker(t *testing.T) {
 	}
 	for kind, texts := range map[string][]string{
 		"nats": {
-			"", "a:4222", "nats://", "http://a", "nats://me:secret@a", "nats://a/b", "nats://a:0", "nats://a:65536", "nats://a,,b", "nats://a?x",
+			"", "a:4222", "nats://", "http://a", "nats://me:secret@a", "nats://a/b", "nats://a:0", "nats://a:b", "nats://a:65536", "nats://a,,b", "nats://a?x",
 		},
 		"kafka": {"amqp://a", "kafka://a b"}, "rabbitmq": {"amqp://a/%zz"}, "": {"nats://a"},
 	} {

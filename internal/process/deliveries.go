@@ -9,6 +9,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/dispatch"
 	"holdfast/delivery/handoff"
+	"holdfast/delivery/queue"
 	"holdfast/delivery/webhook"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/stores"
@@ -39,18 +40,19 @@ func (p *process) startDispatcher() error {
 	if cfg.Slots == 0 {
 		return nil
 	}
-	http := webhook.NewSender(webhook.SenderOptions{
+	network := webhook.SenderOptions{
 		AllowedNetworks: cfg.AllowedNetworks, Certificates: cfg.Certificates, Routes: p.routes, Version: buildinfo.Read().Version,
-	})
+	}
+	http, queues := webhook.NewSender(network), queue.NewSender(webhook.NewNetwork(network))
 	temporal := handoff.NewSender(handoff.Options{
 		Client: p.temporal, Namespace: p.cfg.Temporal.Namespace, ConfigFile: p.cfg.TemporalConfigFile(),
 		Reserved: stores.Reserved(func() []string { return p.catalogue.Catalogue().Names() }),
 		Logger:   telemetry.TemporalLogger(slog.Default()),
 	})
-	p.closeSenders = func() { http.Close(); temporal.Close() }
+	p.closeSenders = func() { http.Close(); temporal.Close(); queues.Close() }
 	d, err := dispatch.New(dispatch.Options{
-		Queue: p.store.QueueView(), HTTP: http, Temporal: temporal, Slots: cfg.Slots, Errors: p.errors,
-		Attempts: p.counts.attempts, Chores: p.deliveryChores(),
+		Queue: p.store.QueueView(), HTTP: http, Temporal: temporal, Queues: queues, Slots: cfg.Slots,
+		Errors: p.errors, Attempts: p.counts.attempts, Chores: p.deliveryChores(),
 	})
 	if err != nil {
 		return err

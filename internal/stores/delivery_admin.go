@@ -9,6 +9,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/admin"
 	"holdfast/delivery/handoff"
+	"holdfast/delivery/queue"
 	"holdfast/delivery/webhook"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
@@ -24,6 +25,7 @@ type DeliveryAdmin struct {
 	Trials *admin.Trials
 
 	temporal *handoff.Sender
+	queues   *queue.Sender
 }
 
 // NewDeliveryAdmin returns a DeliveryAdmin. The process that calls it makes trials, not a worker.
@@ -34,10 +36,11 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 		Reserved: reserved, Logger: telemetry.TemporalLogger(slog.Default()),
 	})
 	routes := Routes(cfg)
-	endpoints := webhook.NewSender(webhook.SenderOptions{
+	options := webhook.SenderOptions{
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Routes: routes,
 		Version: buildinfo.Read().Version,
-	})
+	}
+	endpoints, brokers := webhook.NewSender(options), queue.NewSender(webhook.NewNetwork(options))
 	return &DeliveryAdmin{
 		Service: &admin.Service{
 			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
@@ -47,8 +50,11 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 			Proxies:        routes.Proxies.Names(),
 			Providers:      samples.Names, Reserved: reserved.Conflicts,
 		},
-		Trials:   &admin.Trials{Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Samples: samples, Look: queues.Check},
-		temporal: queues,
+		Trials: &admin.Trials{
+			Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Queues: brokers, Samples: samples, Look: queues.Check,
+			LookAtQueue: brokers.Check,
+		},
+		temporal: queues, queues: brokers,
 	}
 }
 
@@ -70,5 +76,8 @@ func Reserved(providers func() []string) handoff.Reserved {
 	}
 }
 
-// Close closes the connections to profiles' Temporals.
-func (d *DeliveryAdmin) Close() { d.temporal.Close() }
+// Close closes the connections to profiles' Temporals and to brokers.
+func (d *DeliveryAdmin) Close() {
+	d.temporal.Close()
+	d.queues.Close()
+}

@@ -1,0 +1,114 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/delivery/queue"
+	"holdfast/delivery/webhook"
+	"holdfast/event"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(natsDirVariable); dir != "" { // a test has started this process as a server that it can kill
+		runNATS(dir, os.Getenv(natsPortVariable))
+		return
+	}
+	os.Exit(m.Run())
+}
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+func newSender(t *testing.T, options webhook.SenderOptions) *queue.Sender {
+	t.Helper()
+	if options.AllowedNetworks == nil {
+		options.AllowedNetworks = loopback
+	}
+	s := queue.NewSender(webhook.NewNetwork(options))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// order returns an event and its delivery.
+func order(number int) (delivery.Job, delivery.Message) {
+	m := delivery.Message{
+		Receipt: event.Receipt{
+			ID: uuid.NewString(), Provider: "events", Source: "shop", Headers: map[string]string{"content-type": "application/json"},
+			ReceivedAt: time.Now(),
+		},
+		Type: "order.paid", OccurredAt: time.Now().Add(-time.Hour), Body: fmt.Appendf(nil, `{"number":%d}`, number),
+	}
+	return delivery.Job{Key: delivery.Key{EventID: m.Receipt.ID, SubscriptionID: 1}, HasOwnID: true}, m
+}
+
+func send(t *testing.T, s *queue.Sender, to delivery.Target, j delivery.Job, m delivery.Message) delivery.Result {
+	t.Helper()
+	return sendWithin(t.Context(), s, to, j, m, 5*time.Second)
+}
+
+func sendWithin(
+	ctx context.Context, s *queue.Sender, to delivery.Target, j delivery.Job, m delivery.Message, limit time.Duration,
+) delivery.Result {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return s.Send(ctx, to, j, m)
+}
+
+// deliverThroughCrashes sends as a dispatcher does, again until success, and calls crash when a third has been sent. It returns the
+// IDs of all deliveries.
+func deliverThroughCrashes(t *testing.T, s *queue.Sender, to delivery.Target, total int, crash func()) (ids map[string]bool) {
+	t.Helper()
+	ids = map[string]bool{}
+	jobs := make(chan func(), total)
+	var sent sync.WaitGroup
+	var once sync.Once
+	var delivered, failures int
+	var mu sync.Mutex
+	for i := range total {
+		j, m := order(i)
+		ids[j.ID()] = true
+		jobs <- func() {
+			for ctx := t.Context(); ctx.Err() == nil; {
+				result := sendWithin(ctx, s, to, j, m, 2*time.Second)
+				if result.Kind == delivery.OK {
+					break
+				}
+				assert.Contains(t, []delivery.Kind{delivery.Bad, delivery.Busy, delivery.Missing, delivery.Ours}, result.Kind, result)
+				mu.Lock()
+				failures++
+				mu.Unlock()
+				select {
+				case <-ctx.Done():
+				case <-time.After(50 * time.Millisecond): // a retry's pause
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if delivered++; delivered == total/3 {
+				once.Do(func() { sent.Go(crash) })
+			}
+		}
+	}
+	close(jobs)
+	for range 16 {
+		sent.Go(func() {
+			for job := range jobs {
+				job()
+			}
+		})
+	}
+	sent.Wait()
+	require.Positive(t, failures, "the broker died while it was used")
+	t.Logf("%d deliveries, %d failed attempts", total, failures)
+	return ids
+}

@@ -1,0 +1,115 @@
+package queue
+
+import (
+	"context"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"holdfast/delivery"
+)
+
+// Names of headers. Brokers keep them next to the message.
+const (
+	headerID        = "webhook-id" // the delivery's, as at an endpoint
+	headerEvent     = "holdfast-event-id"
+	headerDuplicate = "holdfast-possible-duplicate-of"
+	headerContent   = "content-type"
+)
+
+// message is what a broker gets.
+type message struct {
+	id          string
+	body        []byte
+	contentType string
+	// attributes are those of a CloudEvent in binary mode.
+	attributes []delivery.Attribute
+	// headers are the others, without the content type.
+	headers []header
+	// key is the subject, the routing key or the partition key.
+	key       string
+	eventType string
+}
+
+type header struct{ name, value string }
+
+// build returns the message of an attempt. The error is an *event.Error or a *failed.
+func (s *Sender) build(ctx context.Context, t delivery.Target, j delivery.Job, m delivery.Message) (message, error) {
+	body, err := s.expressions.Body(ctx, t.Subscription, m)
+	if err != nil {
+		return message{}, err
+	}
+	key, err := s.key(ctx, t.Destination, m)
+	if err != nil {
+		return message{}, err
+	}
+	out := message{
+		id: j.ID(), body: body.Bytes, contentType: body.ContentType, attributes: body.Attributes, key: key,
+		eventType: m.Type, headers: []header{{headerID, j.ID()}, {headerEvent, m.Receipt.ID}},
+	}
+	if m.PossibleDuplicateOf != "" {
+		out.headers = append(out.headers, header{headerDuplicate, m.PossibleDuplicateOf})
+	}
+	trace := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, trace)
+	for _, name := range trace.Keys() {
+		out.headers = append(out.headers, header{name, trace[name]})
+	}
+	return out, checkKey(t.Destination, key)
+}
+
+// key evaluates the expression for the subject, routing key or partition key.
+func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Message) (string, error) {
+	field, source := "nats.subject", delivery.JQ("")
+	switch {
+	case to.NATS != nil:
+		source = to.NATS.Subject
+	case to.RabbitMQ != nil:
+		field, source = "rabbitmq.routing_key", to.RabbitMQ.RoutingKey
+	case to.Kafka != nil:
+		field, source = "kafka.partition_key", to.Kafka.PartitionKey
+	}
+	if source == "" {
+		return "", nil
+	}
+	value, err := s.expressions.Name(ctx, field, source, m.Input())
+	if err != nil {
+		return "", err
+	}
+	if value == nil && to.Kafka != nil {
+		return "", nil
+	}
+	text, ok := value.(string)
+	if !ok {
+		return "", final(codeName, field+" must return a string")
+	}
+	return text, nil
+}
+
+// maxKey bounds subjects and routing keys, in bytes. A longer routing key would close the connection.
+const maxKey = 255
+
+func checkKey(to delivery.Destination, key string) error {
+	switch {
+	case to.Kafka != nil:
+		return nil
+	case len(key) > maxKey:
+		return final(codeName, "the subject or routing key is longer than 255 bytes")
+	case to.NATS != nil && !isSubject(key):
+		return final(codeName, "nats.subject must return words that are separated by dots, without spaces, * and >")
+	}
+	return nil
+}
+
+// isSubject reports whether a message can be published on a subject.
+func isSubject(text string) bool {
+	if strings.ContainsAny(text, " \t\r\n\x00*>") || strings.HasPrefix(text, "$") {
+		return false
+	}
+	for word := range strings.SplitSeq(text, ".") {
+		if word == "" {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,261 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/delivery/webhook"
+)
+
+// rabbitServer is the script of the package rabbitmq-server that runs a server as the current user.
+const rabbitServer = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+
+// rabbit is a server on loopback with its data in a folder of its own.
+type rabbit struct {
+	dir  string
+	port string
+	env  []string
+
+	mu      sync.Mutex
+	process *exec.Cmd
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func startRabbitMQ(t *testing.T) *rabbit {
+	t.Helper()
+	if _, err := os.Stat(rabbitServer); err != nil {
+		t.Skip("needs RabbitMQ: apt-get install rabbitmq-server")
+	}
+	r := &rabbit{dir: t.TempDir(), port: freePort(t)}
+	names := freePort(t)
+	r.env = append(os.Environ(),
+		"HOME="+r.dir, "RABBITMQ_NODENAME=holdfast-"+r.port+"@localhost", "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
+		"RABBITMQ_NODE_PORT="+r.port, "RABBITMQ_DIST_PORT="+freePort(t), "RABBITMQ_MNESIA_BASE="+r.dir+"/data",
+		"RABBITMQ_LOG_BASE="+r.dir+"/log", "RABBITMQ_ENABLED_PLUGINS_FILE="+r.dir+"/plugins",
+		"RABBITMQ_CONFIG_FILE="+r.dir+"/rabbitmq", "RABBITMQ_CONF_ENV_FILE="+r.dir+"/none",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}", "ERL_EPMD_PORT="+names,
+		"ERL_EPMD_ADDRESS=127.0.0.1",
+	)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "rabbitmq.conf"), []byte("disk_free_limit.absolute = 1MB\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "plugins"), []byte("[].\n"), 0o600))
+	t.Cleanup(func() {
+		r.kill()
+		stop := exec.Command("epmd", "-kill", "-relaxed_command_check")
+		stop.Env = r.env
+		_ = stop.Run() // it ends with the test
+	})
+	r.start(t)
+	return r
+}
+
+func (r *rabbit) url() string { return "amqp://127.0.0.1:" + r.port }
+
+func (r *rabbit) start(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.process = exec.Command(rabbitServer)
+	r.process.Env, r.process.SysProcAttr = r.env, &syscall.SysProcAttr{Setpgid: true}
+	var output strings.Builder
+	r.process.Stdout, r.process.Stderr = &output, &output
+	require.NoError(t, r.process.Start())
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		conn, err := amqp091.Dial(r.url())
+		if err == nil {
+			require.NoError(t, conn.Close())
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "RabbitMQ doesn't start: %s", &output)
+		time.Sleep(200 * time.Millisecond) // the pause of a poll
+	}
+}
+
+// kill ends the server and what it has started at once.
+func (r *rabbit) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = syscall.Kill(-r.process.Process.Pid, syscall.SIGKILL)
+	_ = r.process.Wait()
+}
+
+func (r *rabbit) channel(t *testing.T) *amqp091.Channel {
+	t.Helper()
+	conn, err := amqp091.Dial(r.url())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	ch, err := conn.Channel()
+	require.NoError(t, err)
+	return ch
+}
+
+// run calls rabbitmqctl.
+func (r *rabbit) run(t *testing.T, args ...string) {
+	t.Helper()
+	command := exec.Command("/usr/lib/rabbitmq/bin/rabbitmqctl", args...)
+	command.Env = r.env
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, string(output))
+}
+
+func toRabbitMQ(url string, change func(*delivery.RabbitMQ)) delivery.Target {
+	to := &delivery.RabbitMQ{Connection: delivery.Connection{URL: url}, RoutingKey: `"stock"`}
+	if change != nil {
+		change(to)
+	}
+	return delivery.Target{Destination: delivery.Destination{ID: 2, Name: "shop", RabbitMQ: to}}
+}
+
+// One server serves all of these: starting one takes seconds of CPU.
+func TestRabbitMQ(t *testing.T) {
+	t.Parallel()
+	server := startRabbitMQ(t)
+	ch := server.channel(t)
+	_, err := ch.QueueDeclare("stock", true, false, false, false, amqp091.Table{"x-queue-type": "quorum"})
+	require.NoError(t, err)
+	_, err = ch.QueueDeclare("full", true, false, false, false, amqp091.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
+	require.NoError(t, err)
+	s := newSender(t, webhook.SenderOptions{})
+
+	t.Run("a queue confirms a delivery", func(t *testing.T) {
+		to := toRabbitMQ(server.url(), nil)
+		to.Subscription.Body = delivery.BodyCloudEventsBinary
+		j, m := order(1)
+		r := send(t, s, to, j, m)
+		require.Equal(t, delivery.OK, r.Kind, r)
+		got, ok, err := ch.Get("stock", true)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, j.ID(), got.MessageId)
+		require.EqualValues(t, amqp091.Persistent, got.DeliveryMode)
+		require.Equal(t, "order.paid", got.Type)
+		require.Equal(t, "application/json", got.ContentType)
+		require.JSONEq(t, `{"number":1}`, string(got.Body))
+		require.Equal(t, "/events/shop", got.Headers["cloudEvents_source"])
+		require.Equal(t, m.Receipt.ID, got.Headers["holdfast-event-id"])
+		j.Generation++
+		require.Equal(t, delivery.OK, send(t, s, to, j, m).Kind)
+		got, _, err = ch.Get("stock", true)
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(got.MessageId, "-1"), got.MessageId)
+	})
+
+	t.Run("refusals", func(t *testing.T) {
+		j, m := order(2)
+		full := toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"full"` })
+		require.Equal(t, delivery.OK, send(t, s, full, j, m).Kind)
+		typed := m
+		typed.Receipt.Headers = map[string]string{"content-type": "text/plain; x=" + strings.Repeat("a", 300)}
+		for name, c := range map[string]struct {
+			to   delivery.Target
+			m    delivery.Message
+			kind delivery.Kind
+			code string
+		}{
+			"full":        {full, m, delivery.Busy, "full"},
+			"no queue":    {toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"nobody"` }), m, delivery.Missing, "unroutable"},
+			"no exchange": {toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "gone" }), m, delivery.Blocked, "no_queue"},
+			"a long key": {
+				toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"a" * 256` }), m, delivery.Final, "invalid_name",
+			},
+			"a long type": {toRabbitMQ(server.url(), nil), typed, delivery.Final, "invalid_name"},
+			"no login": {
+				toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.User = "nobody" }), m, delivery.Blocked, "credentials",
+			},
+			"no virtual host": {toRabbitMQ(server.url()+"/gone", nil), m, delivery.Blocked, "credentials"},
+		} {
+			for range 2 { // a failure mustn't break the next attempt
+				r := send(t, s, c.to, j, c.m)
+				require.Equal(t, c.kind, r.Kind, "%s: %+v", name, r)
+				require.Equal(t, c.code, r.Code, "%s: %+v", name, r)
+			}
+		}
+		found := s.Check(t.Context(), toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "gone" }))
+		require.Contains(t, found[0].Text, "no_queue")
+		found = s.Check(t.Context(), toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "amq.topic" }))
+		require.True(t, found[0].OK && found[1].OK, found)
+	})
+
+	t.Run("a broker with an alarm is busy", func(t *testing.T) {
+		to := toRabbitMQ(server.url(), nil)
+		server.run(t, "set_vm_memory_high_watermark", "absolute", "1")
+		var r delivery.Result
+		require.Eventually(t, func() bool {
+			j, m := order(3)
+			r = sendWithin(t.Context(), s, to, j, m, time.Second)
+			return r.Kind != delivery.OK
+		}, 20*time.Second, 10*time.Millisecond)
+		require.Equal(t, delivery.Busy, r.Kind, r)
+		require.Equal(t, "blocked", r.Code)
+		server.run(t, "set_vm_memory_high_watermark", "0.4")
+		require.Eventually(t, func() bool {
+			j, m := order(4)
+			return send(t, s, to, j, m).Kind == delivery.OK
+		}, 20*time.Second, 50*time.Millisecond)
+	})
+
+	t.Run("it is killed under load", func(t *testing.T) {
+		_, err := ch.QueueDeclare("load", true, false, false, false, amqp091.Table{"x-queue-type": "quorum"})
+		require.NoError(t, err)
+		to := toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"load"` })
+		ids := deliverThroughCrashes(t, s, to, 1500, func() {
+			server.kill()
+			server.start(t)
+		})
+		messages, err := server.channel(t).Consume("load", "", true, false, false, false, nil)
+		require.NoError(t, err)
+		stored, timeout := map[string]bool{}, time.After(2*time.Minute)
+		for len(stored) < len(ids) {
+			select {
+			case got, ok := <-messages:
+				require.True(t, ok, "the queue can be read")
+				require.True(t, ids[got.MessageId], "duplicates carry the same ID")
+				stored[got.MessageId] = true
+			case <-timeout:
+				require.Len(t, stored, len(ids), "nothing is lost")
+			}
+		}
+	})
+}
+
+// frozen accepts connections, and never answers.
+func TestABrokerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	s := newSender(t, webhook.SenderOptions{})
+	for _, to := range []delivery.Target{
+		toRabbitMQ(fmt.Sprintf("amqp://%s", listener.Addr()), nil), toNATS(fmt.Sprintf("nats://%s", listener.Addr()), nil),
+		toKafka(fmt.Sprintf("kafka://%s", listener.Addr()), nil),
+	} {
+		j, m := order(1)
+		began := time.Now()
+		r := sendWithin(context.Background(), s, to, j, m, 500*time.Millisecond)
+		require.Equal(t, delivery.Bad, r.Kind, "%s: %+v", to.Destination.Kind(), r)
+		require.Equal(t, "timeout", r.Code, "%s: %+v", to.Destination.Kind(), r)
+		require.Less(t, time.Since(began), 3*time.Second, to.Destination.Kind())
+	}
+}
