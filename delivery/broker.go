@@ -56,6 +56,18 @@ type Kafka struct {
 	Mechanism string `json:"mechanism,omitempty" jsonschema:"enum=,enum=SCRAM-SHA-512,enum=SCRAM-SHA-256,enum=PLAIN"`
 }
 
+// S3 is a bucket of a service with the API of S3. A delivery succeeds when the service has stored an object. Its URL is that of the
+// service, User the ID of an access key, and the secret that key.
+type S3 struct {
+	Connection `yaml:",inline"`
+
+	Bucket string `json:"bucket"`
+	Region string `json:"region,omitempty"`
+	// Object is a jq expression over Message.Input that returns the object's name, at most 1,024 bytes. A name that exists is
+	// overwritten. By default it is PROVIDER/DAY/ID, with the delivery's ID.
+	Object JQ `json:"object,omitempty"`
+}
+
 // The kinds of destinations, which are also the names of their fields.
 const (
 	KindHTTP     = "http"
@@ -63,6 +75,7 @@ const (
 	KindNATS     = "nats"
 	KindRabbitMQ = "rabbitmq"
 	KindKafka    = "kafka"
+	KindS3       = "s3"
 )
 
 // kinds returns the kinds that are set. A valid destination has one.
@@ -76,6 +89,7 @@ func (d Destination) kinds() (set []string) {
 		{KindNATS, d.NATS != nil},
 		{KindRabbitMQ, d.RabbitMQ != nil},
 		{KindKafka, d.Kafka != nil},
+		{KindS3, d.S3 != nil},
 	} {
 		if one.isSet {
 			set = append(set, one.kind)
@@ -102,6 +116,8 @@ func (d Destination) Broker() *Connection {
 		return &d.RabbitMQ.Connection
 	case d.Kafka != nil:
 		return &d.Kafka.Connection
+	case d.S3 != nil:
+		return &d.S3.Connection
 	}
 	return nil
 }
@@ -118,6 +134,9 @@ func (d Destination) WithBroker(change func(*Connection)) Destination {
 	case d.Kafka != nil:
 		own := *d.Kafka
 		d.Kafka = &own
+	case d.S3 != nil:
+		own := *d.S3
+		d.S3 = &own
 	default:
 		return d
 	}
@@ -138,6 +157,7 @@ func (d Destination) Link() *HTTP {
 // schemes are those of each kind's URL.
 var schemes = map[string][]string{
 	KindNATS: {"nats", "tls"}, KindRabbitMQ: {"amqp", "amqps"}, KindKafka: {"kafka", "kafkas"},
+	KindS3: {"https", "http"},
 }
 
 // checkBroker checks the fields of a queue.
@@ -165,6 +185,10 @@ func (d Destination) checkBroker(p *definition.Problems) {
 		}
 		checkJQ(p, "kafka.partition_key", d.Kafka.PartitionKey)
 		p.OneOf("kafka.mechanism", d.Kafka.Mechanism, "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+	case d.S3 != nil:
+		p.Required("s3.bucket", d.S3.Bucket)
+		p.Required("s3.user", d.S3.User)
+		checkJQ(p, "s3.object", d.S3.Object)
 	}
 }
 

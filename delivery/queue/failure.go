@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"holdfast/delivery"
 	"holdfast/delivery/webhook"
@@ -54,6 +55,14 @@ func unconfirmed(ctx context.Context) error {
 	}
 	return bad(codeTimeout, "the broker didn't confirm the message in time; it may be stored, and the next attempt repeats it")
 }
+
+// ended reports whether an attempt's time has passed. The deadline of its connection can pass a moment before the context's.
+func ended(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && time.Until(end) < deadlineSlack
+}
+
+const deadlineSlack = 10 * time.Millisecond
 
 // final is the failure of an event that no retry can deliver.
 func final(code, reason string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -117,7 +118,7 @@ func kafkaFailure(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return unconfirmed(ctx)
 	}
-	if _, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok {
+	if errors.Is(err, io.EOF) {
 		return bad(codeConnection, "the broker closed the connection without an answer: it may require TLS (kafkas://), or refuse "+
 			"kafka.user, kafka.mechanism or the secret")
 	}

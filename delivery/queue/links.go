@@ -58,8 +58,8 @@ func newLinks(idle time.Duration) *links {
 // idOf identifies a connection: with another secret, setting or certificate file, a destination has another one.
 func idOf(t delivery.Target, way webhook.Way) [sha256.Size]byte {
 	to := t.Destination
-	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %q %x %s",
-		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), t.Secrets, way.ID, time.Duration(to.Timeout)))
+	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %#v %q %x %s",
+		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), t.Secrets, way.ID, time.Duration(to.Timeout)))
 }
 
 func value[T any](p *T) (v T) {
@@ -175,6 +175,8 @@ func (l *link) connect(ctx context.Context, t delivery.Target, way webhook.Way) 
 		return connectNATS(ctx, c, *to.NATS)
 	case to.RabbitMQ != nil:
 		return connectRabbitMQ(ctx, c, *to.RabbitMQ)
+	case to.S3 != nil:
+		return connectS3(ctx, c, *to.S3)
 	}
 	return connectKafka(ctx, c, to)
 }

@@ -26,7 +26,7 @@ type message struct {
 	attributes []delivery.Attribute
 	// headers are the others, without the content type.
 	headers []header
-	// key is the subject, the routing key or the partition key.
+	// key is the subject, the routing key, the partition key or the name of an object.
 	key       string
 	eventType string
 }
@@ -42,6 +42,9 @@ func (s *Sender) build(ctx context.Context, t delivery.Target, j delivery.Job, m
 	key, err := s.key(ctx, t.Destination, m)
 	if err != nil {
 		return message{}, err
+	}
+	if t.Destination.S3 != nil && key == "" {
+		key = objectName(j, m)
 	}
 	out := message{
 		id: j.ID(), body: body.Bytes, contentType: body.ContentType, attributes: body.Attributes, key: key,
@@ -68,6 +71,8 @@ func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Me
 		field, source = "rabbitmq.routing_key", to.RabbitMQ.RoutingKey
 	case to.Kafka != nil:
 		field, source = "kafka.partition_key", to.Kafka.PartitionKey
+	case to.S3 != nil:
+		field, source = "s3.object", to.S3.Object
 	}
 	if source == "" {
 		return "", nil
@@ -92,6 +97,10 @@ const maxKey = 255
 func checkKey(to delivery.Destination, key string) error {
 	switch {
 	case to.Kafka != nil:
+		return nil
+	case to.S3 != nil && (len(key) > maxObject || strings.HasPrefix(key, "/") || strings.ContainsRune(key, 0)):
+		return final(codeName, "s3.object must return at most 1,024 bytes that don't begin with /")
+	case to.S3 != nil:
 		return nil
 	case len(key) > maxKey:
 		return final(codeName, "the subject or routing key is longer than 255 bytes")

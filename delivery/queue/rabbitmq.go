@@ -45,6 +45,9 @@ type rabbitChannel struct {
 
 func connectRabbitMQ(ctx context.Context, c broker.Connection, to delivery.RabbitMQ) (client, error) {
 	conn, err := broker.DialRabbitMQ(ctx, c)
+	if errors.Is(err, amqp091.ErrClosed) && !ended(ctx) {
+		return nil, bad(codeConnection, "the broker closed the connection before the login")
+	}
 	if err != nil {
 		return nil, rabbitFailure(ctx, err)
 	}
@@ -196,7 +199,7 @@ func rabbitFailure(ctx context.Context, err error) error {
 	switch {
 	case ok && refused != nil && refused.Code != amqp091.ChannelError && !errors.Is(err, amqp091.ErrClosed):
 		return rabbitRefusal(refused)
-	case ctx.Err() != nil:
+	case ended(ctx):
 		return unconfirmed(ctx)
 	case errors.Is(err, amqp091.ErrClosed):
 		return lost()

@@ -49,9 +49,10 @@ var schemes = map[string]map[string]scheme{
 	"nats":     {"nats": {port: 4222}, "tls": {port: 4222, secure: true}},
 	"rabbitmq": {"amqp": {port: 5672, hasPath: true}, "amqps": {port: 5671, secure: true, hasPath: true}},
 	"kafka":    {"kafka": {port: 9092}, "kafkas": {port: 9093, secure: true}},
+	"s3":       {"http": {port: 80}, "https": {port: 443, secure: true}},
 }
 
-// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq or kafka. Several hosts are separated by commas:
+// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka or s3. Several hosts are separated by commas:
 // kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
 func ParseAddress(kind, text string) (a Address, err error) {
 	known := schemes[kind]

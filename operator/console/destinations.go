@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -63,6 +64,14 @@ func targetOf(d delivery.Destination) string {
 	switch {
 	case d.HTTP != nil:
 		return d.HTTP.URL
+	case d.NATS != nil:
+		return "stream " + d.NATS.Stream + " of " + d.NATS.URL
+	case d.RabbitMQ != nil:
+		return "exchange " + cmp.Or(d.RabbitMQ.Exchange, "(default)") + " of " + d.RabbitMQ.URL
+	case d.Kafka != nil:
+		return "topic " + d.Kafka.Topic + " of " + d.Kafka.URL
+	case d.S3 != nil:
+		return "bucket " + d.S3.Bucket + " of " + d.S3.URL
 	case d.Temporal == nil:
 		return ""
 	case d.Temporal.Profile == "":

@@ -323,3 +323,36 @@ func TestDeletedDestinationsKeepNoSecret(t *testing.T) {
 	require.EqualValues(t, 2, persistencetest.Value[int64](db, `SELECT count(*) FROM destinations
 		WHERE deleted_at IS NOT NULL AND secrets IS NULL AND headers IS NULL AND client_key IS NULL`))
 }
+
+// The password of a queue is stored like a signing secret. It is never used for another kind of destination.
+func TestThePasswordOfAQueueIsASecret(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t, withVariables)
+	ctx := t.Context()
+	queue := func(url string) delivery.Destination {
+		return delivery.Destination{Name: "crm", NATS: &delivery.NATS{
+			Connection: delivery.Connection{URL: url, User: "me"}, Stream: "STOCK", Subject: `"stock"`,
+		}}
+	}
+	_, err := db.Subscriptions.ApplyDestination(ctx, persistencetest.Endpoint("crm"), []delivery.Secret{{Value: "signing"}}, persistencetest.Ada)
+	require.NoError(t, err)
+	s := db.Apply(delivery.Subscription{Name: "s", To: "crm", Active: true})
+	secrets := func() []string {
+		target, err := db.Subscriptions.Target(ctx, s.ID)
+		require.NoError(t, err)
+		return target.Secrets
+	}
+	_, err = db.Subscriptions.ApplyDestination(ctx, queue("nats://a"), nil, persistencetest.Ada)
+	require.NoError(t, err)
+	require.Empty(t, secrets())
+	_, err = db.Subscriptions.ApplyDestination(ctx, queue("nats://b"), nil, integrator)
+	require.NoError(t, err, "there is no password that could go elsewhere")
+	_, err = db.Subscriptions.ApplyDestination(ctx, queue("nats://b"), []delivery.Secret{{Value: "hunter2"}}, integrator)
+	require.NoError(t, err)
+	require.Equal(t, []string{"hunter2"}, secrets())
+	require.NotContains(t, persistencetest.Value[string](db, `SELECT d::text || encode(secrets, 'escape') FROM destinations AS d`), "hunter2")
+	_, err = db.Subscriptions.ApplyDestination(ctx, queue("nats://evil"), nil, integrator)
+	require.ErrorContains(t, err, "secret: give one")
+	require.NoError(t, db.Subscriptions.RotateSecret(ctx, "crm", delivery.Secret{Value: "hunter3"}, 0, integrator))
+	require.Equal(t, []string{"hunter3"}, secrets())
+}

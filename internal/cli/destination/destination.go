@@ -40,18 +40,11 @@ func listDestinationsCommand() *cobra.Command {
 		Cells: func(d deliveryapi.DestinationView) []string {
 			how := d.Condition
 			return []string{
-				d.Name, kindOf(d.Destination), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
+				d.Name, d.Kind(), string(how.Health()), string(how.Breaker), cli.Number(how.Waiting), cli.Number(how.Retrying),
 				cli.OptionalTimeText(how.Oldest), cli.OptionalTimeText(how.NextAt), how.Failure,
 			}
 		},
 	}.Command()
-}
-
-func kindOf(d delivery.Destination) string {
-	if d.HTTP != nil {
-		return "http"
-	}
-	return "temporal"
 }
 
 func showDestinationCommand() *cobra.Command {
@@ -181,7 +174,7 @@ func rotateCommand(kind string) *cobra.Command {
 	grace := deliveryapi.DefaultGrace
 	var given bool
 	command := named(kind, "rotate-secret", "Create a new secret; the old one also signs for a while",
-		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret crm --secret-stdin < secret.txt",
+		"  holdfast "+kind+" rotate-secret crm --grace 48h\n  holdfast "+kind+" rotate-secret stock --secret-stdin < password.txt",
 		func(c *cobra.Command, a *cli.API, name string) error {
 			secret, err := secretFrom(c, given)
 			if err != nil {
@@ -199,6 +192,10 @@ func rotateCommand(kind string) *cobra.Command {
 				return err
 			}
 			return cli.Print(c, shown, func(w io.Writer) error {
+				if shown.Secret == "" { // a queue's
+					_, err := fmt.Fprintf(w, "%s connects with the new secret from its next attempt on\n", shown.Name)
+					return err
+				}
 				printSecret(w, shown.Name, shown.Secret)
 				_, err := fmt.Fprintf(w, "requests are also signed with the previous secret for %s\n", length)
 				return err

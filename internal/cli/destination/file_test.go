@@ -231,3 +231,25 @@ func TestAFileHasNoAmbiguousMergeKeys(t *testing.T) {
 		require.ErrorContains(t, err, "duplicate key")
 	}
 }
+
+// A queue has its connection and its own fields side by side.
+func TestAQueueIsDeclared(t *testing.T) {
+	t.Parallel()
+	f, err := readFile([]byte(`
+destinations:
+  stock: {nats: {url: nats://nats.example.com, user: me, stream: STOCK, subject: '"stock." + .event.type'}, rate: {requests: 5, per: 1s}}
+  shop: {rabbitmq: {url: amqps://mq.example.com/shop, exchange: orders, routing_key: .event.type}}
+  log: {kafka: {url: "kafka://a:9092,b:9092", topic: events, partition_key: .event.key}}
+subscriptions:
+  orders: {to: stock, body: cloudevents}
+`))
+	require.NoError(t, err)
+	require.NoError(t, mistakesIn(f, declared.State{}))
+	require.Equal(t, delivery.NATS{
+		Connection: delivery.Connection{URL: "nats://nats.example.com", User: "me"}, Stream: "STOCK", Subject: `"stock." + .event.type`,
+	}, *f.Destinations["stock"].NATS)
+	require.Equal(t, delivery.JQ(".event.type"), f.Destinations["shop"].RabbitMQ.RoutingKey)
+	require.Equal(t, "kafka://a:9092,b:9092", f.Destinations["log"].Broker().URL)
+	_, err = readFile([]byte("destinations: {stock: {nats: {url: nats://a, sream: STOCK}}}"))
+	require.ErrorContains(t, err, "sream")
+}

@@ -62,7 +62,7 @@ func formOf(s delivery.Subscription) string {
 		return "signal"
 	case s.SignalWithStart != nil:
 		return "signal_with_start"
-	case s.Body == "" || s.Body == delivery.BodyRaw || s.Body == delivery.BodyEnvelope:
+	case delivery.IsNamedBody(s.Body):
 		return cmp.Or(s.Body, delivery.BodyRaw)
 	}
 	return "jq"
