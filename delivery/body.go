@@ -79,7 +79,8 @@ func (m Message) attributes() []Attribute {
 		source += "/" + url.PathEscape(r.Source)
 	}
 	all := []Attribute{
-		{"specversion", "1.0"}, {"id", r.ID}, {"source", source}, {"type", cmp.Or(printable(m.Type), "unknown")}, {"time", stamp(m.OccurredAt)},
+		{"specversion", "1.0"}, {"id", r.ID}, {"source", source}, {"type", cmp.Or(printable(m.Type), "unknown")},
+		{"time", stamp(m.OccurredAt)},
 	}
 	if m.PossibleDuplicateOf != "" {
 		all = append(all, Attribute{"possibleduplicateof", m.PossibleDuplicateOf})
@@ -126,8 +127,8 @@ func (m Message) data() (member string, value any) {
 	return "data_base64", base64.StdEncoding.EncodeToString(m.Body)
 }
 
-// EscapedAttribute returns an attribute's value for a header of HTTP, as CloudEvents' binding says: a space, a quote, a percent sign
-// and what isn't printable ASCII are percent-encoded.
+// EscapedAttribute returns an attribute's value for a header of HTTP, as CloudEvents' binding says: a space, a quote, a percent
+// sign and what isn't printable ASCII are percent-encoded.
 func EscapedAttribute(value string) string {
 	var b strings.Builder
 	for i := range len(value) {

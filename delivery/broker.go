@@ -6,8 +6,8 @@ import (
 	"holdfast/providers/definition"
 )
 
-// Connection is how a broker or a service that takes messages is reached. Its secret, such as the password of User, is that of the
-// destination: stored by the API, or in a variable.
+// Connection is how a broker or a service that takes messages is reached. Its secret, such as the password of User, is that of
+// the destination: stored by the API, or in a variable.
 type Connection struct {
 	// URL has the hosts of a broker, separated by commas, and no user: nats://a:4222,b:4222. Its schemes are those of the kind.
 	URL string `json:"url"`
@@ -56,8 +56,8 @@ type Kafka struct {
 	Mechanism string `json:"mechanism,omitempty" jsonschema:"enum=,enum=SCRAM-SHA-512,enum=SCRAM-SHA-256,enum=PLAIN"`
 }
 
-// S3 is a bucket of a service with the API of S3. A delivery succeeds when the service has stored an object. Its URL is that of the
-// service, User the ID of an access key, and the secret that key.
+// S3 is a bucket of a service with the API of S3. A delivery succeeds when the service has stored an object. Its URL is that of
+// the service, User the ID of an access key, and the secret that key.
 type S3 struct {
 	Connection `yaml:",inline"`
 
@@ -144,8 +144,8 @@ func (d Destination) WithBroker(change func(*Connection)) Destination {
 	return d
 }
 
-// Link returns what endpoints and queues have in common, in the form of an endpoint: URL, variable, TLS and proxy. It is nil for a
-// task queue.
+// Link returns what endpoints and queues have in common, in the form of an endpoint: URL, variable, TLS and proxy. It is nil for
+// a task queue.
 func (d Destination) Link() *HTTP {
 	c := d.Broker()
 	if c == nil {

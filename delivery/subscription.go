@@ -2,8 +2,8 @@ package delivery
 
 import "encoding/json"
 
-// Subscription selects the events for a destination, and their form. An HTTP endpoint or a queue gets Body; a Temporal destination
-// uses exactly one of Start, Signal and SignalWithStart.
+// Subscription selects the events for a destination, and their form. An HTTP endpoint or a queue gets Body; a Temporal
+// destination uses exactly one of Start, Signal and SignalWithStart.
 type Subscription struct {
 	// ID is assigned when the subscription is stored.
 	ID int64 `json:"id,omitempty" jsonschema:"required"`

@@ -32,8 +32,6 @@ type failed struct {
 	kind   delivery.Kind
 	code   string
 	reason string
-	// lost: the connection can't be used any more.
-	lost bool
 }
 
 func (f *failed) Error() string { return f.reason }
@@ -43,7 +41,7 @@ func bad(code, reason string) error { return &failed{kind: delivery.Bad, code: c
 // lost is the failure of a connection that broke before the confirmation. The message may be stored.
 func lost() error {
 	return &failed{
-		kind: delivery.Bad, code: codeConnection, lost: true,
+		kind: delivery.Bad, code: codeConnection,
 		reason: "the connection was lost before the broker confirmed the message; it may be stored, and the next attempt repeats it",
 	}
 }

@@ -77,8 +77,8 @@ func (c *kafkaClient) produce(ctx context.Context, r *kgo.Record) error {
 	}
 }
 
-// record returns a message as Kafka has it. Its value is never nil, which would be a tombstone, and an empty key is none. Its time
-// is that of the attempt: retention would delete a record of the event's time early.
+// record returns a message as Kafka has it. Its value is never nil, which would be a tombstone, and an empty key is none. Its
+// time is that of the attempt: retention would delete a record of the event's time early.
 func record(m message) *kgo.Record {
 	r := &kgo.Record{Value: m.body, Headers: []kgo.RecordHeader{{Key: headerContent, Value: []byte(m.contentType)}}}
 	if r.Value == nil {

@@ -59,7 +59,8 @@ func newLinks(idle time.Duration) *links {
 func idOf(t delivery.Target, way webhook.Way) [sha256.Size]byte {
 	to := t.Destination
 	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %#v %q %x %s",
-		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), t.Secrets, way.ID, time.Duration(to.Timeout)))
+		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), t.Secrets, way.ID,
+		time.Duration(to.Timeout)))
 }
 
 func value[T any](p *T) (v T) {

@@ -60,11 +60,11 @@ func (c *natsClient) publish(ctx context.Context, m message) (string, error) {
 
 // Error codes of JetStream.
 const (
-	natsStoreFailed  jetstream.ErrorCode = 10077 // full, among others
-	natsTooLarge     jetstream.ErrorCode = 10054
-	natsOtherStream  jetstream.ErrorCode = 10060
-	natsNoResources  jetstream.ErrorCode = 10023
-	natsStreamAbsent jetstream.ErrorCode = 10059
+	natsStoreFailed  = 10077 // full, among others
+	natsTooLarge     = 10054
+	natsOtherStream  = 10060
+	natsNoResources  = 10023
+	natsStreamAbsent = 10059
 )
 
 func natsFailure(ctx context.Context, err error) error {
@@ -93,7 +93,7 @@ func natsFailure(ctx context.Context, err error) error {
 }
 
 func natsRefusal(refused *jetstream.APIError) error {
-	switch refused.ErrorCode {
+	switch int(refused.ErrorCode) {
 	case natsStoreFailed:
 		switch text := refused.Description; {
 		case strings.Contains(text, "per subject"):

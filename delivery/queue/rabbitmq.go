@@ -45,11 +45,8 @@ type rabbitChannel struct {
 
 func connectRabbitMQ(ctx context.Context, c broker.Connection, to delivery.RabbitMQ) (client, error) {
 	conn, err := broker.DialRabbitMQ(ctx, c)
-	if errors.Is(err, amqp091.ErrClosed) && !ended(ctx) {
-		return nil, bad(codeConnection, "the broker closed the connection before the login")
-	}
 	if err != nil {
-		return nil, rabbitFailure(ctx, err)
+		return nil, rabbitLoginFailure(ctx, err)
 	}
 	r := &rabbitClient{conn: conn, to: to, idle: make(chan *rabbitChannel, maxChannels), open: make(chan struct{}, maxChannels)}
 	changes := conn.NotifyBlocked(make(chan amqp091.Blocking, 1))
@@ -189,6 +186,18 @@ func publishing(m message) (amqp091.Publishing, error) {
 		out.Headers[one.name] = one.value
 	}
 	return out, nil
+}
+
+// rabbitLoginFailure is the failure of a connection over which nothing was sent.
+func rabbitLoginFailure(ctx context.Context, err error) error {
+	if ended(ctx) && !errors.Is(ctx.Err(), context.Canceled) {
+		return bad(codeTimeout, "connecting took too long: no answer from the broker")
+	}
+	err = rabbitFailure(ctx, err)
+	if f, ok := errors.AsType[*failed](err); ok && f.code == codeConnection {
+		return bad(codeConnection, "the broker closed the connection before the login")
+	}
+	return err
 }
 
 func rabbitFailure(ctx context.Context, err error) error {

@@ -89,7 +89,7 @@ func (r *rabbit) start(t *testing.T) {
 			return
 		}
 		require.True(t, time.Now().Before(deadline), "RabbitMQ doesn't start: %s", &output)
-		time.Sleep(200 * time.Millisecond) // the pause of a poll
+		<-time.After(200 * time.Millisecond) // the pause of a poll
 	}
 }
 
@@ -149,7 +149,7 @@ func TestRabbitMQ(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, j.ID(), got.MessageId)
-		require.EqualValues(t, amqp091.Persistent, got.DeliveryMode)
+		require.Equal(t, amqp091.Persistent, got.DeliveryMode)
 		require.Equal(t, "order.paid", got.Type)
 		require.Equal(t, "application/json", got.ContentType)
 		require.JSONEq(t, `{"number":1}`, string(got.Body))

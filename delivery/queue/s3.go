@@ -63,7 +63,8 @@ func s3Failure(ctx context.Context, err error) error {
 	case ok && refused.Code == "NoSuchBucket":
 		return blocked(codeNoQueue, "s3.bucket doesn't exist")
 	case ok && refused.StatusCode == http.StatusForbidden, ok && refused.StatusCode == http.StatusUnauthorized:
-		return blocked(codeCredentials, "the service refuses the credentials, or they don't allow this: check s3.user, s3.region and the secret")
+		return blocked(codeCredentials,
+			"the service refuses the credentials, or they don't allow this: check s3.user, s3.region and the secret")
 	case ok && (refused.Code == "SlowDown" || refused.StatusCode == http.StatusTooManyRequests):
 		return busy(codeBlocked, "the service asks for a lower rate")
 	case ok && (refused.Code == "EntityTooLarge" || refused.StatusCode == http.StatusRequestEntityTooLarge):

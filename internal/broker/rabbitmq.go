@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/rabbitmq/amqp091-go"
@@ -21,7 +22,8 @@ func DialRabbitMQ(ctx context.Context, c Connection) (*amqp091.Connection, error
 		if err == nil {
 			return conn, nil
 		}
-		if failed = fmt.Errorf("connect to RabbitMQ: %w", err); ctx.Err() != nil {
+		failed = fmt.Errorf("connect to RabbitMQ: %w", err)
+		if ctx.Err() != nil {
 			break
 		}
 	}
@@ -43,7 +45,7 @@ func (c Connection) dialRabbitMQ(ctx context.Context, host string) (*amqp091.Con
 	if uri.Host = name; c.Secure {
 		uri.Scheme = "amqps"
 	}
-	if uri.Port, err = net.LookupPort("tcp", port); err != nil {
+	if uri.Port, err = strconv.Atoi(port); err != nil {
 		return nil, err
 	}
 	properties := amqp091.NewConnectionProperties()

@@ -58,7 +58,7 @@ func formOf(s delivery.Subscription, to delivery.Destination) *field {
 	if to.Temporal == nil {
 		return &field{
 			Name: "body", Label: "Body", Kind: fieldArea, Value: s.Body,
-			Hint: `raw, or empty: the original bytes, unchanged; envelope: with metadata; cloudevents; or jq, whose first value is sent as JSON.`,
+			Hint: `raw, or empty: the original bytes; envelope: with metadata; cloudevents; or jq, whose first value is sent as JSON.`,
 		}
 	}
 	text := ""
