@@ -7,6 +7,8 @@ import (
 	"holdfast/bench/figures"
 	"holdfast/bench/lab"
 	"holdfast/bench/suite"
+	"holdfast/delivery"
+	"holdfast/persistence"
 )
 
 // The sides with deliveries.
@@ -96,3 +98,67 @@ func (s *bench) toOwn(ctx context.Context, o *outlet) error {
 func done50(s *slice) float64 { return s.Done50 }
 
 func done99(s *slice) float64 { return s.Done99 }
+
+// The sides with queues, next to an endpoint.
+const (
+	sideBulkNATS  = "bulk event to a stream of NATS"
+	sideBulkKafka = "bulk event to a topic of Kafka's stand-in"
+)
+
+// brokers compares bulk events to an endpoint with those to queues. All three receivers are in this process: a server of NATS
+// with its stream in a file, and kfake, which keeps records in memory.
+func brokers(ctx context.Context, s *bench) (err error) {
+	one, err := lab.NewEndpoint(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, one.Close()) }()
+	url, stopNATS, err := lab.StartNATS(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopNATS()
+	stream := delivery.Destination{Name: "nats", NATS: &delivery.NATS{
+		Connection: delivery.Connection{URL: url}, Stream: lab.QueueName, Subject: `"` + lab.QueueName + `"`,
+	}}
+	url, stopKafka, err := lab.StartKafka()
+	if err != nil {
+		return err
+	}
+	defer stopKafka()
+	topic := delivery.Destination{Name: "kafka", Kafka: &delivery.Kafka{
+		Connection: delivery.Connection{URL: url}, Topic: lab.QueueName, PartitionKey: ".event.id",
+	}}
+	to := outlet{Endpoints: []*lab.Endpoint{one}, Each: 1}
+	return s.WithOutlet(ctx, "broker_http", suite.Endpoints(1, one), to, func(endpoint *outlet) error {
+		return s.WithOutlet(ctx, "broker_nats", subscribeQueue(stream), outlet{Each: 1}, func(ofNATS *outlet) error {
+			return s.WithOutlet(ctx, "broker_kafka", subscribeQueue(topic), outlet{Each: 1}, func(ofKafka *outlet) error {
+				return s.toBrokers(ctx, endpoint, ofNATS, ofKafka)
+			})
+		})
+	})
+}
+
+func (s *bench) toBrokers(ctx context.Context, endpoint, ofNATS, ofKafka *outlet) error {
+	t, err := s.Alternate(ctx, s.Full(sideBulkTo, endpoint.Load(suite.Firehose)),
+		s.Full(sideBulkNATS, ofNATS.Load(suite.Firehose)), s.Full(sideBulkKafka, ofKafka.Load(suite.Firehose)))
+	if err != nil {
+		return err
+	}
+	for _, side := range []string{sideBulkNATS, sideBulkKafka} {
+		s.Samples(side+" / to an endpoint", "", nil, t.Ratios(side, sideBulkTo, suite.RateOf))
+		s.Samples("CPU of a "+side+", more than to an endpoint", "ms", nil, t.Differences(side, sideBulkTo))
+		s.Samples(side, "/s", nil, t.Values(side, suite.RateOf))
+	}
+	return nil
+}
+
+// queueInFlight is the max in flight of a queue, as of a benchmark's endpoint.
+const queueInFlight = 64
+
+func subscribeQueue(to delivery.Destination) func(context.Context, *persistence.Store) error {
+	return func(ctx context.Context, store *persistence.Store) error {
+		to.InFlight = queueInFlight
+		return suite.Subscribe(ctx, store, to, delivery.Subscription{})
+	}
+}

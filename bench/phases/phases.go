@@ -44,6 +44,7 @@ func All() []suite.Phase {
 			false, overload),
 		of("deliveries", "Bulk events delivered to one endpoint, to a hundred, and to none; events to an endpoint at 47 a second.",
 			false, deliveries),
+		of("brokers", "Bulk events delivered to an endpoint, to a stream of NATS, and to a topic of Kafka's stand-in.", true, brokers),
 		of("queues", "Deliveries from a queue that was analyzed while it was empty, and after a pause with 100,000 waiting.",
 			false, queues),
 		of("entity", "The writer alone: out-of-order changes of an entity with 300,000 links, and of entities with ten.",

@@ -208,8 +208,7 @@ var Table = []Rule{
 		Libraries: list("github.com/google/uuid github.com/hashicorp/golang-lru/v2"),
 		Never:     slices.Concat(never("the packages below make attempts", "net/http"), never(whyPure, "os"))},
 	{Package: "delivery/webhook", Why: "outbound HTTP: how an attempt is made, not when or for which delivery",
-		Ours: list("event delivery internal/proxy providers/auth providers/auth/denial providers/auth/jws providers/definition " +
-			"providers/jq"),
+		Ours:      list("event delivery internal/proxy providers/auth providers/auth/denial providers/auth/jws providers/definition"),
 		Libraries: withOtel("github.com/hashicorp/golang-lru/v2 golang.org/x/sync golang.org/x/time")},
 	{Package: "internal/proxy", Why: "a connection through a proxy is independent of what is sent, and of what may be reached"},
 	{Package: "internal/broker", Why: "a broker is reached in the same way by what sends to it and by what reads from it",
@@ -221,10 +220,10 @@ var Table = []Rule{
 			"github.com/google/uuid"),
 		Never: neverStore},
 	{Package: "delivery/queue", Why: "how an event reaches a queue of a broker, not when or for which delivery",
-		Ours:      list("delivery delivery/webhook internal/broker"),
+		Ours: list("delivery delivery/webhook internal/broker"),
 		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
 			"github.com/minio/minio-go/v7"),
-		Never:     neverStore},
+		Never: neverStore},
 	{Package: "delivery/dispatch", Why: "deliveries are leased and settled as rows, with any sender and any store",
 		Ours:      list("event event/oversight event/tally delivery"),
 		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
@@ -610,8 +609,9 @@ var Table = []Rule{
 		Libraries: list("go.temporal.io/api")},
 	{Package: "bench/figures", Why: "results are presented in the same way for all measurements"},
 	{Package: "bench/lab", Why: "starting and measuring servers is independent of what is measured",
-		Ours:      list("workflows internal/devstack internal/devstack/temporalserver providers"),
-		Libraries: list("github.com/jackc/pgx/v5 go.temporal.io google.golang.org/protobuf")},
+		Ours: list("workflows internal/devstack internal/devstack/temporalserver providers"),
+		Libraries: list("github.com/jackc/pgx/v5 go.temporal.io google.golang.org/protobuf github.com/nats-io/nats-server/v2 " +
+			"github.com/nats-io/nats.go github.com/twmb/franz-go")},
 	{Package: "bench/peers", Why: "other systems are started and measured in the same way as Holdfast, from outside",
 		Ours: list("bench/figures bench/lab bench/loadgen delivery event/oversight internal/devstack/child internal/ledger " +
 			"persistence providers")},

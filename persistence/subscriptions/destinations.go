@@ -167,7 +167,8 @@ func (c *current) permit(d delivery.Destination, givesSecret bool, actor oversig
 	var was *delivery.Destination
 	if c.before != nil {
 		was = &c.before.Destination
-		givesSecret = givesSecret || d.HTTP == nil && len(c.before.secrets) == 0
+		hasNone := len(c.before.secrets) == 0 || was.Kind() != d.Kind() // another kind doesn't get them
+		givesSecret = givesSecret || d.HTTP == nil && hasNone
 	}
 	return delivery.CheckChange(was, d, givesSecret)
 }
