@@ -161,10 +161,13 @@ func (r *rabbitClient) channel(ctx context.Context) (*rabbitChannel, error) {
 	}, nil
 }
 
-// drop closes a channel, without waiting for a broker that doesn't read.
+// drop closes a channel, without waiting for a broker that doesn't answer. It counts as open until then, so that such a broker
+// doesn't get more and more channels.
 func (r *rabbitClient) drop(ch *rabbitChannel) {
-	<-r.open
-	go func() { _ = ch.Close() }() // it may be closed already
+	go func() {
+		_ = ch.Close() // it may be closed already
+		<-r.open
+	}()
 }
 
 // publishing returns a message as AMQP has it, persistent. The client closes the whole connection for a string that is too long.

@@ -56,13 +56,13 @@ func startRabbitMQ(t *testing.T) *rabbit {
 		"RABBITMQ_LOG_BASE="+r.dir+"/log", "RABBITMQ_ENABLED_PLUGINS_FILE="+r.dir+"/plugins",
 		"RABBITMQ_CONFIG_FILE="+r.dir+"/rabbitmq", "RABBITMQ_CONF_ENV_FILE="+r.dir+"/none",
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}", "ERL_EPMD_PORT="+names,
-		"ERL_EPMD_ADDRESS=127.0.0.1",
+		"ERL_EPMD_ADDRESS=127.0.0.1", "ERL_EPMD_RELAXED_COMMAND_CHECK=1",
 	)
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "rabbitmq.conf"), []byte("disk_free_limit.absolute = 1MB\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "plugins"), []byte("[].\n"), 0o600))
 	t.Cleanup(func() {
 		r.kill()
-		stop := exec.Command("epmd", "-kill", "-relaxed_command_check")
+		stop := exec.Command("epmd", "-kill")
 		stop.Env = r.env
 		_ = stop.Run() // it ends with the test
 	})
@@ -217,7 +217,8 @@ func TestRabbitMQ(t *testing.T) {
 	})
 
 	t.Run("it is killed under load", func(t *testing.T) {
-		_, err := ch.QueueDeclare("load", true, false, false, false, amqp091.Table{"x-queue-type": "quorum"})
+		// A classic queue: a quorum queue of one node of 3.10.8 sometimes elects no leader after such a death ("leader not known").
+		_, err := ch.QueueDeclare("load", true, false, false, false, nil)
 		require.NoError(t, err)
 		to := toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"load"` })
 		ids := deliverThroughCrashes(t, s, to, 1500, func() {
