@@ -105,7 +105,7 @@ const (
 	sideBulkKafka = "bulk event to a topic of Kafka's stand-in"
 )
 
-// brokers compares bulk events to an endpoint with those to queues. All three receivers are in this process: a server of NATS
+// brokers compares bulk events to an endpoint with those to queues. All three destinations are in this process: a server of NATS
 // with its stream in a file, and kfake, which keeps records in memory.
 func brokers(ctx context.Context, s *bench) (err error) {
 	one, err := lab.NewEndpoint(0)

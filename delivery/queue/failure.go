@@ -80,9 +80,11 @@ func missing(code, reason string) error {
 	return &failed{kind: delivery.Missing, code: code, reason: reason}
 }
 
-// resultOf returns the result of an error; dialed is the last error of connecting, which clients tend to lose.
+// resultOf returns the result of an error; dialed is the last error of connecting, which clients tend to lose. It is the reason if
+// a client that connects again by itself wasn't confirmed anything.
 func resultOf(err, dialed error) delivery.Result {
-	if f, ok := errors.AsType[*failed](err); ok {
+	f, ok := errors.AsType[*failed](err)
+	if ok && (f.code != codeTimeout || dialed == nil) {
 		return delivery.Result{Kind: f.kind, Code: f.code, Error: f.reason, Reach: delivery.Reached}
 	}
 	if e, ok := errors.AsType[*webhook.PrivateAddressError](dialed); ok {

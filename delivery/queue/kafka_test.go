@@ -3,6 +3,7 @@ package queue_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -15,10 +16,30 @@ import (
 // startKafka starts a stand-in, kfake of franz-go: no real Kafka can be installed here.
 func startKafka(t *testing.T, options ...kfake.Opt) (url string) {
 	t.Helper()
+	url, _ = startKafkaToStop(t, options...)
+	return url
+}
+
+func startKafkaToStop(t *testing.T, options ...kfake.Opt) (url string, stop func()) {
+	t.Helper()
 	cluster, err := kfake.NewCluster(append(options, kfake.NumBrokers(1), kfake.SeedTopics(4, "events"))...)
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
-	return "kafka://" + strings.Join(cluster.ListenAddrs(), ",")
+	return "kafka://" + strings.Join(cluster.ListenAddrs(), ","), cluster.Close
+}
+
+// The client connects again by itself, and only logs why it can't.
+func TestKafkaGoesDown(t *testing.T) {
+	t.Parallel()
+	url, stop := startKafkaToStop(t)
+	s, to := newSender(t, webhook.SenderOptions{}), toKafka(url, nil)
+	j, m := order(1)
+	require.Equal(t, delivery.OK, send(t, s, to, j, m).Kind)
+	stop()
+	r := sendWithin(t.Context(), s, to, j, m, 2*time.Second)
+	require.Equal(t, delivery.Bad, r.Kind, r)
+	require.Equal(t, "connection", r.Code, r)
+	require.Contains(t, r.Error, "refused")
 }
 
 func toKafka(url string, change func(*delivery.Kafka)) delivery.Target {
