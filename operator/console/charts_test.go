@@ -91,6 +91,7 @@ func TestAListOfEventsHasAChart(t *testing.T) {
 
 	page, bars = chart("")
 	require.InDelta(t, 49, len(bars), 1)
+	require.Contains(t, page, ` data-list="/tools/console/events" `)
 	require.Contains(t, page, `<a href="/tools/console/events?since=24h" aria-current="true">24 hours</a>`)
 	page, _ = chart("?provider=a%26b&since=7d")
 	require.Contains(t, page, `<a href="/tools/console/events?since=7d&amp;provider=a%26b" aria-current="true">7 days</a>`)
@@ -138,6 +139,8 @@ func TestAProviderHasAChart(t *testing.T) {
 	_, page := v.get(s.url + "/console/providers/stripe")
 	require.InDelta(t, 49, len(barOf.FindAllString(page, -1)), 1)
 	require.Contains(t, page, `&amp;provider=stripe" tabindex="-1">`)
+	require.Regexp(t,
+		` data-list="/console/events\?provider=stripe" data-since="\d+00000" data-step="1800000" data-steps="49"`, page)
 	require.Contains(t, page, `<a href="/console/providers/stripe?window=24h" aria-current="true">24 hours</a>`)
 	_, page = v.get(s.url + "/console/providers/stripe?window=1h")
 	require.InDelta(t, 13, len(barOf.FindAllString(page, -1)), 1)
@@ -162,6 +165,7 @@ func TestADestinationHasCharts(t *testing.T) {
 	require.Equal(t, 1, strings.Count(page, "<summary>As a table"), "one table has both")
 	require.Contains(t, page, `data-label="ms, mean duration">125</td>`)
 	require.Empty(t, barOf.FindAllString(page, -1), "attempts have no list of a time")
+	require.NotContains(t, page, "data-list")
 	require.Contains(t, page, "<dt>Successful attempts</dt><dd>87.5 % of 8 since <time")
 	_, page = v.get(s.url + "/console/destinations")
 	require.Regexp(t, `data-label="Successful attempts">87.5 %</td>[^~]*data-label="Successful attempts">–</td>`, page,

@@ -178,7 +178,7 @@ func (c *Console) eventChart(ctx context.Context, provider string, since, until 
 	step := time.Duration(span.Step)
 	chart := &plot.Bars{
 		Title: "Events by the time of their acceptance and by result", Empty: "No events were counted in this time.",
-		Parts: results, Since: span.Since, Until: span.Until, Step: step,
+		Parts: results, Since: span.Since, Until: span.Until, Step: step, List: eventsPath(provider, "", ""),
 	}
 	c.chartFailures.note(c.Log, chart, "events", err)
 	for _, b := range buckets {
@@ -229,16 +229,20 @@ func (f *chartFailures) note(log *slog.Logger, chart *plot.Bars, what string, er
 // minuteOfURL is the format of a minute in UTC in a URL.
 const minuteOfURL = "2006-01-02T15:04Z"
 
-// eventsPath returns the path of the list of a provider's events in a time range. since and until are what a filter takes.
+// eventsPath returns the path of the list of a provider's events in a time range. since and until are what a filter takes; "" for
+// no filter.
 func eventsPath(provider, since, until string) string {
-	query := "?since=" + since
+	var query []string
+	if since != "" {
+		query = append(query, "since="+since)
+	}
 	if until != "" {
-		query += "&until=" + until
+		query = append(query, "until="+until)
 	}
 	if provider != "" {
-		query += "&provider=" + url.QueryEscape(provider)
+		query = append(query, "provider="+url.QueryEscape(provider))
 	}
-	return eventsList + query
+	return strings.TrimSuffix(eventsList+"?"+strings.Join(query, "&"), "?")
 }
 
 // splitAccepted separates the events that wait for a worker from the others.

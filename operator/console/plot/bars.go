@@ -40,6 +40,9 @@ type Bars struct {
 	Step         time.Duration
 	// Bars are those with counts, oldest first.
 	Bars []Bar
+	// List is the path of the list of what a chosen time range counts, without the prefix; since and until are added to its query.
+	// "" for a chart in which no time range can be chosen.
+	List string
 	// Ranges are other time ranges to choose from.
 	Ranges []Range
 	// Note says what the chart counts and its lists lack, and NoteLink names the page with these, at NotePath; "" for nothing.
@@ -78,8 +81,11 @@ func (b Bars) Most() (most int64) {
 	return most
 }
 
+// Steps returns how many steps the chart has.
+func (b Bars) Steps() int { return int(b.Until.Sub(b.Since) / b.Step) }
+
 // Width returns the width of the chart.
-func (b Bars) Width() int { return barWidth * int(b.Until.Sub(b.Since)/b.Step) }
+func (b Bars) Width() int { return barWidth * b.Steps() }
 
 // DrawnBar is a bar as it is drawn: outlines, and a tooltip in UTC.
 type DrawnBar struct {

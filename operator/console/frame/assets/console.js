@@ -271,6 +271,95 @@ const details = (() => {
   return { show, close, isOpen, row: () => link?.closest("tr"), focus: () => panel.focus() };
 })();
 
+// Dragging over the bars of a chart, or Shift and an arrow key, chooses a time range; then the list is loaded with it. Bars stay
+// links, as they are without scripts.
+document.querySelectorAll(".bars svg[data-list]").forEach((svg, n) => {
+  const [since, step, steps] = [svg.dataset.since, svg.dataset.step, svg.dataset.steps].map(Number);
+  const make = (name, properties) => Object.assign(document.createElement(name), properties);
+  const brush = make("div", { className: "brush", hidden: true });
+  const slider = make("div", {
+    className: "range", tabIndex: 0, role: "slider", ariaLabel: "Time range", ariaValueMin: 1, ariaValueMax: steps,
+  });
+  const chosen = make("small", { className: "chosen", hidden: true });
+  const hint = make("small", { id: `range-${n}` });
+  const keys = make("span", { className: "keys", textContent: ", or press Shift and an arrow key," });
+  hint.append("Drag", keys, " to choose a time range.");
+  slider.setAttribute("aria-describedby", hint.id);
+  slider.append(brush);
+  svg.after(slider);
+  svg.closest(".chart").querySelector(".legend").append(chosen, hint);
+
+  const at = (i) => new Date(since + i * step);
+  const words = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  let from = steps - 1;
+  let to = from;
+  const ends = () => [Math.min(from, to), Math.max(from, to) + 1];
+  const show = (isShown) => {
+    const [first, end] = ends();
+    brush.hidden = chosen.hidden = !isShown;
+    hint.hidden = isShown;
+    brush.style.left = `${(100 * first) / steps}%`;
+    brush.style.width = `${(100 * (end - first)) / steps}%`;
+    chosen.textContent = words.formatRange(at(first), at(end));
+    slider.ariaValueNow = to + 1;
+    slider.ariaValueText = chosen.textContent;
+  };
+  const choose = (one, other) => {
+    [from, to] = [one, other].map((i) => Math.min(Math.max(i, 0), steps - 1));
+    show(true);
+  };
+  const load = () => {
+    const [since, until] = ends().map((i) => `${at(i).toISOString().slice(0, 16)}Z`);
+    location.assign(`${svg.dataset.list}${svg.dataset.list.includes("?") ? "&" : "?"}since=${since}&until=${until}`);
+  };
+  show(false);
+
+  // A pointer is down: it began at x, and may have moved so far that this is no click, or be canceled.
+  let pointer = null;
+  const stepOf = (e) => {
+    const box = svg.getBoundingClientRect();
+    return Math.floor(((e.clientX - box.left) / box.width) * steps);
+  };
+  svg.addEventListener("pointerdown", (e) => {
+    pointer = e.button === 0 && e.isPrimary ? { x: e.clientX, from: stepOf(e) } : null;
+  });
+  svg.addEventListener("pointermove", (e) => {
+    if (!pointer || pointer.isOver || (!pointer.hasMoved && Math.abs(e.clientX - pointer.x) < 5)) return;
+    if (!pointer.hasMoved) svg.setPointerCapture(e.pointerId);
+    pointer.hasMoved = true;
+    choose(pointer.from, stepOf(e));
+  });
+  svg.addEventListener("pointerup", () => {
+    if (pointer?.hasMoved && !pointer.isOver) load();
+    if (pointer) pointer.isOver = true;
+  });
+  const cancel = () => {
+    if (pointer) pointer.isOver = true;
+    show(false);
+  };
+  svg.addEventListener("pointercancel", cancel);
+  svg.addEventListener("dragstart", (e) => e.preventDefault());
+  svg.addEventListener("click", (e) => {
+    if (pointer?.hasMoved && e.detail > 0) e.preventDefault(); // the end of a drag
+  });
+
+  slider.addEventListener("focus", () => choose(to, to));
+  slider.addEventListener("blur", () => show(false));
+  slider.addEventListener("keydown", (e) => {
+    const next = { ArrowLeft: to - 1, ArrowDown: to - 1, ArrowRight: to + 1, ArrowUp: to + 1, Home: 0, End: steps - 1 }[e.key];
+    if (e.ctrlKey || e.metaKey || e.altKey || (next === undefined && e.key !== "Enter")) return;
+    e.preventDefault();
+    if (next !== undefined) choose(e.shiftKey ? from : next, next);
+    else if (!brush.hidden) load();
+  });
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || brush.hidden) return;
+    e.stopPropagation();
+    cancel();
+  }, true);
+  addEventListener("pagehide", cancel); // the page may be shown again as it was left
+});
+
 // Rows that are picked for an action: all of a page at once, and how many they are.
 (() => {
   const all = document.getElementById("page-picked");
