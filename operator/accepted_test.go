@@ -85,6 +85,10 @@ func (w *waitingWorld) AcceptedOf(context.Context, string) (event.Accepted, erro
 	return event.Accepted{}, event.ErrNotFound
 }
 
+func (w *waitingWorld) WorkflowOfRun(context.Context, string) (string, error) {
+	return "", event.ErrNotFound
+}
+
 // Acknowledged events without a row are listed among the stored ones, in order:
 //   - over all pages each event is listed once, also one that has both a row and an open run
 //   - the list reports when there are more open runs than were checked, and when Temporal doesn't answer

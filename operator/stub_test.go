@@ -265,6 +265,10 @@ func (s *stub) EntityList(_ context.Context, q event.EntityQuery) (event.FoundEn
 	return event.FoundEntities{Entities: []event.Entity{e}, SearchedTo: q.After, ChangedSince: q.Since}, s.call("entities")
 }
 
+func (s *stub) EntitiesNamed(context.Context, string, int) ([]event.EntityRef, error) {
+	return nil, s.call("entities named")
+}
+
 func (s *stub) Effects(context.Context, event.TimelineQuery) ([]fold.Effect, error) {
 	return []fold.Effect{{Link: someLink(), Fields: []fold.FieldDiff{{Path: "/card", New: json.RawMessage(`"4242"`)}}}}, s.call("effects")
 }

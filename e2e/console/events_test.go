@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
@@ -48,14 +49,23 @@ func TestEventsAreFilteredByTheAddress(t *testing.T) {
 
 func TestAnEventIsFoundByAnyID(t *testing.T) {
 	t.Parallel()
-	key, dead := uniqueID("msg"), uniqueID("msg")
+	key, dead, noted, twin := uniqueID("msg"), uniqueID("msg"), uniqueID("noted"), uuid.NewString()
 	id := holdfast.sent(t, key, `{"type":"note"}`, "processed")
+	holdfast.sent(t, uniqueID("msg"), fmt.Sprintf(`{"id":%q,"type":"note"}`, noted), "processed")
+	twinID := holdfast.sent(t, twin+"-key", fmt.Sprintf(`{"id":%q,"type":"note"}`, twin), "processed")
+	holdfast.sent(t, uniqueID("msg"), fmt.Sprintf(`{"id":%q,"type":"note"}`, twin+"-key"), "processed")
+	var run struct {
+		Run struct {
+			RunID string `json:"run_id"`
+		} `json:"run"`
+	}
+	require.Equal(t, 200, holdfast.api(t, "GET", "/events/"+id, &run))
 	deadID := holdfast.sent(t, dead, poison, "dead")
 	letter := holdfast.awaitEvent(t, deadID, "dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 }).DeadLetters[0].ID
 	b := newBrowser(t).as(access.RoleViewer).withoutScripts()
 	for given, found := range map[string]string{
 		id: id, "homemade:" + key: id, deadID: deadID, "homemade:" + dead: deadID, fmt.Sprint(letter): deadID,
-		id[len(id)-8:]: id, "…" + strings.ToUpper(deadID[len(deadID)-8:]): deadID,
+		id[len(id)-8:]: id, run.Run.RunID: id, "…" + strings.ToUpper(deadID[len(deadID)-8:]): deadID,
 	} {
 		b.open("/console/events")
 		b.fill("#find", given)
@@ -64,6 +74,15 @@ func TestAnEventIsFoundByAnyID(t *testing.T) {
 	}
 	b.open("/console/find?q=" + key)
 	require.Equal(t, "/console/events/"+id, b.path())
+	for _, text := range []string{noted, twin} { // an ID of an entity alone, also one that could be an event's
+		b.open("/console/find?q=" + text)
+		require.Equal(t, "/console/entities/homemade/note/"+text, b.path())
+	}
+	several := newBrowser(t).as(access.RoleViewer)
+	several.open("/console/find?q=" + twin + "-key")
+	require.Equal(t, 1, several.count(`main a[href="/console/events/`+twinID+`"]`), "the key of an event")
+	require.Equal(t, 1, several.count(`main a[href="/console/entities/homemade/note/`+twin+`-key"]`), "and the ID of an entity")
+	several.requireAccessible()
 	b.open("/console/find?q=homemade")
 	require.Equal(t, "/console/providers/homemade", b.path())
 	b.open("/console/find?q=sample-http")

@@ -22,6 +22,8 @@ type AcceptedStore interface {
 	AcceptedEvent(ctx context.Context, id string) (found event.Accepted, isCut bool, err error)
 	// AcceptedOf returns the event of a workflow's open run, or event.ErrNotFound.
 	AcceptedOf(ctx context.Context, workflowID string) (event.Accepted, error)
+	// WorkflowOfRun returns the ID of the workflow that has a run, as long as Temporal keeps it, or event.ErrNotFound.
+	WorkflowOfRun(ctx context.Context, runID string) (string, error)
 }
 
 // inboxWait explains why an event is in the inbox. If it also has a run, the run says what the event waits for.

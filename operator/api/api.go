@@ -133,6 +133,8 @@ type EntityStore interface {
 	Entity(ctx context.Context, ref event.EntityRef) (event.Entity, error)
 	EntityAsOf(ctx context.Context, ref event.EntityRef, at time.Time) (event.Entity, error)
 	EntityList(ctx context.Context, q event.EntityQuery) (event.FoundEntities, error)
+	// EntitiesNamed returns the entities with an ID or another name, of any provider and kind, up to limit.
+	EntitiesNamed(ctx context.Context, name string, limit int) ([]event.EntityRef, error)
 	TimelinePage(ctx context.Context, q event.TimelineQuery) ([]event.Link, error)
 	// Effects returns a page of the timeline, with each change's effect on the entity.
 	Effects(ctx context.Context, q event.TimelineQuery) ([]fold.Effect, error)

@@ -19,8 +19,8 @@ type identified struct {
 	EventIDs []string `json:"event_ids"`
 }
 
-var identifyParameter = httpapi.TextParameter("text", "ID of an event, of its workflow (provider:key) or of its request, "+
-	"its key, or the number of its dead letter.")
+var identifyParameter = httpapi.TextParameter("text", "ID of an event, of its workflow (provider:key), its run or its "+
+	"request, its key, or the number of its dead letter.")
 
 func (a *API) identify(c *fiber.Ctx) error {
 	return httpapi.ReadByPath(c, "text", func(ctx context.Context, text string) error {
@@ -35,12 +35,12 @@ func (a *API) identify(c *fiber.Ctx) error {
 // maxIdentified is how many events of a key are named, if several providers have it.
 const maxIdentified = 20
 
-// Identify returns the IDs of the events that a text identifies: one by its own ID, its workflow's, its key or its dead letter's
-// number; all events of a request by the request's ID. They need not be stored any more.
+// Identify returns the IDs of the events that a text identifies: one by its own ID, that of its workflow or its run, its key or
+// its dead letter's number; all events of a request by the request's ID. They need not be stored any more.
 func (a *API) Identify(ctx context.Context, text string) ([]string, error) {
 	isUnsearched := false
 	for _, find := range []func(context.Context, string) ([]string, error){
-		a.byNumber, a.byWorkflow, a.byKey, a.byID, a.Events.EventsOfRequest, a.acceptedByKey,
+		a.byNumber, a.byWorkflow, a.byKey, a.byID, a.Events.EventsOfRequest, a.byRun, a.acceptedByKey,
 	} {
 		ids, err := find(ctx, text)
 		switch {
@@ -60,7 +60,7 @@ func (a *API) Identify(ctx context.Context, text string) ([]string, error) {
 
 func notIdentified(text string, isUnsearched bool) error {
 	detail := fmt.Sprintf("no event matches %q: use its ID, its workflow ID (provider:key), its key, "+
-		"the number of its dead letter, or the ID of its request", text)
+		"the number of its dead letter, or the ID of its run or request", text)
 	if isUnsearched {
 		detail += "; Temporal didn't respond, so events waiting for a worker were not searched"
 	}
@@ -88,6 +88,9 @@ func (a *API) byNumber(ctx context.Context, text string) ([]string, error) {
 }
 
 func (a *API) byWorkflow(ctx context.Context, text string) ([]string, error) {
+	if event.IsBatchWorkflow(text) {
+		return single(a.EventOfWorkflow(ctx, text))
+	}
 	provider, key, ok := event.SplitWorkflowID(text)
 	if !ok || uuid.Validate(text) == nil {
 		return nil, event.ErrNotFound
@@ -124,6 +127,18 @@ func (a *API) acceptedByKey(ctx context.Context, text string) ([]string, error) 
 	}
 	found, err := a.Accepted.AcceptedEvents(ctx, event.RecordQuery{Key: text})
 	return idsOf(found.Records, err)
+}
+
+// byRun finds the event of a run while Temporal keeps the run. A batch's run has many events, and finds the latest.
+func (a *API) byRun(ctx context.Context, text string) ([]string, error) {
+	if uuid.Validate(text) != nil || a.Accepted == nil {
+		return nil, event.ErrNotFound
+	}
+	workflowID, err := a.Accepted.WorkflowOfRun(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return a.byWorkflow(ctx, workflowID)
 }
 
 func idsOf(records []event.Record, err error) (ids []string, _ error) {

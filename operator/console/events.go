@@ -3,10 +3,8 @@ package console
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +29,7 @@ func (c *Console) eventRoutes() []route {
 	return []route{
 		{"GET", eventsList, c.listEvents},
 		{"GET", "/console/events/tail", c.tailEvents},
-		{"GET", "/console/find", c.findEvent},
+		{"GET", "/console/find", c.findAnything},
 		{"GET", "/console/events/:id", c.showEvent},
 		{"GET", "/console/events/:id/live", c.followEvent},
 		{"GET", "/console/events/:id/raw", c.API.DownloadBody},
@@ -257,52 +255,6 @@ func splitAccepted(all []api.EventView) (accepted, rows []api.EventView) {
 	return accepted, rows
 }
 
-// findEvent redirects to an event by whatever names it, as GET /find does, or by the end of its ID; to an operation by its ID; to
-// a destination, a subscription's destination or a provider by its name; and to an entity by provider/kind/id. Anything else is
-// searched for as a key.
-func (c *Console) findEvent(ctx *fiber.Ctx) error {
-	id := strings.TrimSpace(ctx.Query("q"))
-	if id == "" {
-		return ctx.Redirect(c.Prefix+eventsList, fiber.StatusSeeOther)
-	}
-	if path := c.operationNamed(ctx.UserContext(), id); path != "" {
-		return ctx.Redirect(c.Prefix+path, fiber.StatusSeeOther)
-	}
-	found, err := c.find(ctx.UserContext(), id)
-	if err != nil && !errors.Is(err, event.ErrNotFound) {
-		return err
-	}
-	switch len(found) {
-	case 0:
-		if path := c.named(ctx.UserContext(), id); path != "" {
-			return ctx.Redirect(c.Prefix+path, fiber.StatusSeeOther)
-		}
-		return ctx.Redirect(c.Prefix+"/console/events?"+frame.Query("key", id), fiber.StatusSeeOther)
-	case 1:
-		return ctx.Redirect(c.URL("/console/events/%s", found[0]), fiber.StatusSeeOther)
-	}
-	return c.Show(ctx, "found", frame.Page{Title: "Events for " + id, Section: "Events", Data: found})
-}
-
-func (c *Console) find(ctx context.Context, id string) ([]string, error) {
-	found, err := c.API.Identify(ctx, id)
-	var unknown *httpapi.RefusalError
-	if !errors.As(err, &unknown) {
-		return found, err
-	}
-	tail := strings.ToLower(id)
-	if _, after, isCut := strings.Cut(tail, "…"); isCut {
-		tail = after
-	}
-	if !shownTail.MatchString(tail) {
-		return nil, nil
-	}
-	return c.API.Events.EventsEndingWith(ctx, tail)
-}
-
-// shownTail matches the end of an event's ID, as shown in lists.
-var shownTail = regexp.MustCompile(`^[0-9a-f]{6,12}$`)
-
 // tailEvents streams the rows of the list as server-sent events whenever they change. Under load, it sends all rows of the first
 // page once per second and skips updates in between.
 func (c *Console) tailEvents(ctx *fiber.Ctx) error {
@@ -352,40 +304,4 @@ func (c *Console) eventRows(ctx context.Context, wanted event.RecordQuery) ([]by
 		return nil, err
 	}
 	return c.Fragment("events", "event-rows", shown)
-}
-
-// operationNamed returns the path of an operation's page by its ID, or "".
-func (c *Console) operationNamed(ctx context.Context, id string) string {
-	for _, kind := range c.operationKinds() {
-		if found, err := kind.one(ctx, id); err == nil {
-			return operationPath(found.Kind, id)
-		}
-	}
-	return ""
-}
-
-// named returns the path of the page of a destination, of a subscription's destination, of a provider, or of an entity
-// (provider/kind/id), or "". What can't be read counts as not found.
-func (c *Console) named(ctx context.Context, text string) string {
-	if out := c.API.Outbound; out != nil {
-		if d, err := out.Destinations.Destination(ctx, text); err == nil {
-			return destinationPath(d.Name)
-		}
-		if s, err := out.Subscriptions.Subscription(ctx, text); err == nil {
-			return destinationPath(s.To)
-		}
-	}
-	if c.Definitions != nil {
-		if _, ok := c.Definitions.Catalogue().Lookup(text); ok {
-			return "/console/providers/" + pathEscape(text)
-		}
-	}
-	parts := strings.SplitN(text, "/", 3)
-	if c.API.Entities == nil || len(parts) < 3 {
-		return ""
-	}
-	if _, err := c.API.Entities.Entity(ctx, event.EntityRef{Provider: parts[0], Kind: parts[1], ExternalID: parts[2]}); err != nil {
-		return ""
-	}
-	return "/console/entities/" + pathEscape(parts[0]) + "/" + pathEscape(parts[1]) + "/" + pathEscape(parts[2])
 }

@@ -39,7 +39,7 @@ func TestTemplatesReadExistingFields(t *testing.T) {
 		"event":        shown[eventPage]{},
 		"events":       shown[eventList]{},
 		"form":         shown[*form]{},
-		"found":        shown[[]string]{},
+		"found":        shown[matches]{},
 		"dead_letter":  shown[deadLetterPage]{},
 		"dead_letters": shown[deadLetterList]{},
 		"made":         shown[madePage]{},

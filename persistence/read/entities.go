@@ -32,6 +32,41 @@ func (s *Store) Entity(ctx context.Context, ref event.EntityRef) (event.Entity, 
 	return e, nil
 }
 
+const (
+	// maxKinds bounds for how many kinds of entities an ID is looked up.
+	maxKinds = 500
+
+	// entitiesNamed looks up the next kind in each step of the recursion, and the ID for each kind, always in a primary key: an
+	// index by ID alone would cost each write of an entity.
+	entitiesNamed = `
+WITH RECURSIVE kinds (provider, kind) AS (
+       (SELECT e.provider, e.kind FROM entities AS e ORDER BY e.provider, e.kind LIMIT 1)
+        UNION ALL
+       SELECT next.provider, next.kind
+         FROM kinds
+        CROSS JOIN LATERAL (
+              SELECT e.provider, e.kind FROM entities AS e
+               WHERE (e.provider, e.kind) > (kinds.provider, kinds.kind) ORDER BY e.provider, e.kind LIMIT 1) AS next)
+SELECT e.provider, e.kind, e.external_id
+  FROM (SELECT kinds.provider, kinds.kind FROM kinds LIMIT $2) AS known
+ CROSS JOIN LATERAL (
+       SELECT entities.provider, entities.kind, entities.external_id FROM entities
+        WHERE entities.provider = known.provider AND entities.kind = known.kind
+          AND entities.external_id = coalesce((
+              SELECT n.external_id FROM entity_names AS n
+               WHERE n.provider = known.provider AND n.kind = known.kind AND n.name = $1), $1)) AS e
+ LIMIT $3`
+)
+
+// EntitiesNamed returns the entities with an ID or another name, of any provider and kind, in the order of these, up to limit. It
+// looks at the first 500 kinds.
+func (s *Store) EntitiesNamed(ctx context.Context, name string, limit int) ([]event.EntityRef, error) {
+	name = postgres.Clean(name)
+	rows := s.db.Rows(ctx, entitiesNamed, name, maxKinds, limit)
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[event.EntityRef])
+	return found, postgres.Failure("read entities named "+name, err)
+}
+
 // Timeline returns what events did to an entity, in fold order: the last event.MaxPage changes.
 func (s *Store) Timeline(ctx context.Context, ref event.EntityRef) ([]event.Link, error) {
 	links, err := s.TimelinePage(ctx, event.TimelineQuery{Entity: ref})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -173,6 +174,26 @@ func (r *Reader) AcceptedOf(ctx context.Context, workflowID string) (event.Accep
 	ctx, cancel := WithTimeout(ctx, acceptTimeout)
 	defer cancel()
 	return r.acceptedOf(ctx, workflowID)
+}
+
+// WorkflowOfRun returns the ID of the workflow that has a run, or event.ErrNotFound. Temporal's list knows a run some hundred
+// milliseconds after its start, and until the namespace's retention ends. runID is a UUID.
+func (r *Reader) WorkflowOfRun(ctx context.Context, runID string) (string, error) {
+	if uuid.Validate(runID) != nil {
+		return "", event.ErrNotFound
+	}
+	ctx, cancel := WithTimeout(ctx, acceptTimeout)
+	defer cancel()
+	found, err := r.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: fmt.Sprintf("RunId = '%s'", runID), PageSize: 1,
+	})
+	switch {
+	case err != nil:
+		return "", unavailable("find run "+runID, err)
+	case len(found.GetExecutions()) == 0:
+		return "", event.ErrNotFound
+	}
+	return found.GetExecutions()[0].GetExecution().GetWorkflowId(), nil
 }
 
 func (r *Reader) acceptedOf(ctx context.Context, workflowID string) (found event.Accepted, err error) {

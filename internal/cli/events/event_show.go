@@ -24,7 +24,7 @@ func eventShowCommand() *cobra.Command {
 		Short: "Show one event: its status, entities and body",
 		Long: "Show one event: its status, entities and the first " + cli.Number(api.MaxShown>>10) + " KiB of its body. ID is its\n" +
 			"own, its workflow's (provider:key), its key, the number of its dead letter, or the\n" +
-			"ID of its request.",
+			"ID of its run or request.",
 		Example: "  holdfast event show stripe:evt_123\n  holdfast event show evt_123 --json | jq .body.json",
 	}, func(c *cobra.Command, a *cli.API, args []string) error {
 		ids, err := a.FindEvents(c.Context(), args[0])
