@@ -68,7 +68,7 @@ func TestMistypedCommandLines(t *testing.T) {
 		"inbox list --source shop-a":              `invalid --source "shop-a": it needs provider`,
 		"dlq replay --cod x":                      `unknown flag: --cod: did you mean --code?`,
 		"send strpe":                              `did you mean stripe?`,
-		"provider show xyzzy":                     `known providers: adyen`,
+		"provider show xyzzy":                     `lists all 1`,
 		"provider refusals --operator x":          `--operator "x": use http://`,
 		"health --operator x":                     `--operator "x": use http://`,
 		"dlq list --code x --source y":            `invalid --source "y": it needs provider`,

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,15 +10,22 @@ import (
 	"holdfast/providers"
 )
 
-// FindProvider returns the provider of that name; the error suggests the probable name, or lists all.
+// FindProvider returns the provider of that name. The error suggests the probable name, or else the nearest three, and says how own
+// definitions are found if none is loaded.
 func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string) (*providers.Provider, error) {
 	if provider, ok := catalogue.Lookup(name); ok {
 		return provider, nil
 	}
-	if near := word.Nearest(name, catalogue.Names()); near != "" {
-		return nil, UsageError(c, fmt.Errorf("no provider %q; did you mean %s?", name, near))
+	all := catalogue.Names()
+	advice := "did you mean " + word.Nearest(name, all) + "?"
+	if word.Nearest(name, all) == "" {
+		advice = fmt.Sprintf("did you mean %s? `holdfast provider list` lists all %d",
+			word.Alternatives(word.NearestOf(name, all, 3)), len(all))
 	}
-	return nil, UsageError(c, fmt.Errorf("no provider %q; known providers: %s", name, strings.Join(catalogue.Names(), ", ")))
+	if len(catalogue.OwnNames()) == 0 {
+		advice += "; for a definition of your own, set HOLDFAST_PROVIDERS_DIR to its folder"
+	}
+	return nil, UsageError(c, fmt.Errorf("no provider %q; %s", name, advice))
 }
 
 // WarnUnknownProvider notes, next to an empty result, that no definition has the requested name. That isn't an error:

@@ -192,6 +192,11 @@ func (s *devStack) configure(cfg config.Config, demo map[string]string) (config.
 		given["HOLDFAST_OPERATOR_TEMPORAL_WEB"] = fmt.Sprintf("%s,http://localhost:%d", s.temporal.UIURL(), cfg.Dev.TemporalUIPort)
 	}
 	maps.Copy(given, demo)
+	if cfg.Providers.Dir != "" { // for the tools, which may run in another folder
+		if given["HOLDFAST_PROVIDERS_DIR"], err = filepath.Abs(cfg.Providers.Dir); err != nil {
+			return cfg, fmt.Errorf("find folder of definitions: %w", err)
+		}
+	}
 	if cfg.Payloads.Keys.IsSet() { // for the tools, which also start runs
 		given["HOLDFAST_PAYLOAD_KEYS"] = strings.Join(strings.Fields(cfg.Payloads.Keys.Reveal()), ",")
 	}

@@ -2,6 +2,8 @@ package dev
 
 import (
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/internal/config"
+	"holdfast/internal/devstack"
 	"holdfast/providers"
 )
 
@@ -41,4 +44,29 @@ func TestDevSecretsFitEveryProvider(t *testing.T) {
 	require.Equal(t, []string{"google-pubsub", "kinde", "paypal", "plaid", "sns"}, refused,
 		"they sign by certificate, or with keys that they publish")
 	require.NotContains(t, given, "KINDE_DOMAIN", "it isn't a secret, and its host would be asked for keys")
+}
+
+// A command in another terminal, without the variables of `make run`, has its definitions and the secret of an own one.
+func TestCommandsHaveTheDefinitionsOfMakeRun(t *testing.T) {
+	folder := t.TempDir()
+	text, err := providers.Skeleton("orders")
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "mine"), 0o750))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "mine", "orders.yaml"), []byte(text), 0o600))
+	t.Chdir(folder)
+	t.Setenv("HOLDFAST_PROVIDERS_DIR", "mine")
+	cfg, err := config.Load()
+	require.NoError(t, err)
+	stack := &devStack{claimed: &devstack.Claimed{Dir: folder}}
+	_, err = stack.configure(cfg, nil)
+	require.NoError(t, err)
+
+	t.Setenv("HOLDFAST_PROVIDERS_DIR", "")
+	t.Setenv("HOLDFAST_DEV_DIR", folder)
+	t.Chdir(t.TempDir())
+	cfg, found, err := config.LoadBesideDev()
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, filepath.Join(folder, "mine"), cfg.Providers.Dir)
+	require.NotEmpty(t, cfg.Secrets("ORDERS_WEBHOOK_SECRET"))
 }

@@ -1,6 +1,7 @@
 package word
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,6 +74,21 @@ func Nearest(text string, names []string) string {
 		}
 	}
 	return best
+}
+
+// NearestOf returns up to n of the names, those that a text most probably means first: names that it begins, then by edit distance.
+func NearestOf(text string, names []string, n int) []string {
+	text = strings.ToLower(text)
+	far := map[string]int{}
+	for _, name := range names {
+		far[name] = Distance(text, strings.ToLower(name))
+		if len(text) > 1 && strings.HasPrefix(strings.ToLower(name), text) {
+			far[name] = 0
+		}
+	}
+	sorted := slices.Clone(names)
+	slices.SortStableFunc(sorted, func(a, b string) int { return cmp.Compare(far[a], far[b]) })
+	return sorted[:min(n, len(sorted))]
 }
 
 // Distance returns the Levenshtein distance, in bytes. Names are short; only the first 100 bytes of a long text count.

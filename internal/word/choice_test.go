@@ -28,3 +28,13 @@ func TestChoose(t *testing.T) {
 		require.Equal(t, state, got)
 	}
 }
+
+// The names nearest to a text are given even if none is near enough to be meant.
+func TestNearestOf(t *testing.T) {
+	t.Parallel()
+	names := []string{"adyen", "github", "orb", "stripe", "strava"}
+	require.Equal(t, []string{"orb", "adyen"}, NearestOf("orders", names, 2))
+	require.Equal(t, []string{"stripe", "strava"}, NearestOf("STR", names, 2))
+	require.Equal(t, []string{"a"}, NearestOf("b", []string{"a"}, 3))
+	require.Equal(t, "adyen", names[0], "the names keep their order")
+}

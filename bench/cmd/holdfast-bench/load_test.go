@@ -96,7 +96,7 @@ func TestLoadNobody(t *testing.T) {
 func TestLoadRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
 		"STRIPE_WEBHOOK_SECRET set":   {"stripe"},
-		"known providers: adyen":      {"nobody"},
+		"provider list` lists all":    {"nobody"},
 		"has no sample of":            {"stripe:nothing", "--secret", "s"},
 		"invalid address":             {"stripe", "--url", "ftp://x", "--secret", "s"},
 		"connections: want":           {"stripe", "--connections", "5000", "--secret", "s"},

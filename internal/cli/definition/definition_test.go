@@ -57,7 +57,8 @@ func TestWriteADefinition(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "# secrets: ACME_WEBHOOK_SECRET\n# state:   configured\n\nname: acme\n")
 	_, err = run(t, "", "provider", "show", "nobody")
-	require.ErrorContains(t, err, "known providers: acme, adyen")
+	require.ErrorContains(t, err, `no provider "nobody"; did you mean `)
+	require.NotContains(t, err.Error(), "HOLDFAST_PROVIDERS_DIR", "it is set")
 }
 
 // Errors have a position, and the command fails.
