@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/internal/lint"
 	"holdfast/internal/word"
@@ -21,6 +22,9 @@ func providersOf(cfg config.Config) (*providers.Catalogue, error) {
 	}
 	return catalogue.WithSecrets(cfg.Secrets), nil
 }
+
+// maxNamed is how many providers a finding names.
+const maxNamed = 10
 
 // examineProviders lists the providers that can send. A missing secret isn't an error, because most installations use few of the
 // definitions.
@@ -41,9 +45,9 @@ func (d *doctor) examineProviders() {
 	for _, name := range catalogue.Names() {
 		if provider, _ := catalogue.Lookup(name); provider.CheckSecrets() == nil {
 			usable = append(usable, name)
-			d.examineAPI(provider)
 		}
 	}
+	d.examineAPIs(catalogue, usable)
 	d.reportProviders(usable, len(catalogue.Names()))
 	d.examineSecrets(catalogue, usable)
 	d.examineBodyMemory(catalogue, usable)
@@ -91,16 +95,35 @@ func (d *doctor) examineRedelivery(catalogue *providers.Catalogue) {
 	}
 }
 
-// examineAPI reports what is off without a credential for the provider's API. That is allowed; half a credential is a mistake.
-func (d *doctor) examineAPI(p *providers.Provider) {
-	if off, isPartial := p.APIOff(d.cfg.Secrets); off != "" {
-		d.add("API of "+p.Name(), either(!isPartial, resultWarn), off, "set what is missing, and restart the workers")
+// examineAPIs reports what is off without credentials for the providers' APIs. That is allowed, and reported together for many
+// providers; half a credential is a mistake.
+func (d *doctor) examineAPIs(catalogue *providers.Catalogue, usable []string) {
+	var without []oversight.Finding
+	for _, name := range usable {
+		p, _ := catalogue.Lookup(name)
+		switch off, isPartial := p.APIOff(d.cfg.Secrets); {
+		case isPartial:
+			d.add("API of "+name, resultWarn, off, "set what is missing, and restart the workers")
+		case off != "":
+			without = append(without, oversight.Finding{Check: "API of " + name, Detail: off})
+		}
+	}
+	if n := len(without); n > maxNamed {
+		d.add("APIs of providers", resultOK, fmt.Sprintf("%d have no credential, which is allowed. %s: %s", n, without[0].Check,
+			without[0].Detail), "")
+		return
+	}
+	for _, f := range without {
+		d.add(f.Check, resultOK, f.Detail, "")
 	}
 }
 
 func (d *doctor) reportProviders(usable []string, all int) {
 	detail := fmt.Sprintf("%d of %d can authenticate their senders", len(usable), all)
-	if len(usable) > 0 {
+	switch n := len(usable); {
+	case n > maxNamed:
+		detail += "; `holdfast provider list` lists them"
+	case n > 0:
 		detail += ": " + strings.Join(usable, ", ")
 	}
 	d.add("providers", either(len(usable) > 0, resultWarn), detail,

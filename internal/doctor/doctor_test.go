@@ -24,12 +24,11 @@ import (
 func TestAPIsWithoutACredential(t *testing.T) {
 	catalogue, err := providers.Load("")
 	require.NoError(t, err)
-	p, _ := catalogue.Lookup("okta")
 	examine := func() []oversight.Finding {
 		cfg, err := config.Load()
 		require.NoError(t, err)
 		d := &doctor{cfg: cfg}
-		d.examineAPI(p)
+		d.examineAPIs(catalogue, []string{"okta"})
 		return d.findings
 	}
 	require.Equal(t, resultOK, examine()[0].Result)

@@ -8,6 +8,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/config"
+	"holdfast/providers"
 )
 
 // Without workers one finding names every queue and what to do; queues with workers are listed as usual.
@@ -51,6 +52,8 @@ func TestProvidersThatCanAuthenticate(t *testing.T) {
 	require.Equal(t, resultWarn, d.findings[0].Result)
 	require.Contains(t, d.findings[0].Advice, "an ingress needs the secret of at least one provider")
 	require.Equal(t, "2 of 78 can authenticate their senders: github, stripe", d.findings[1].Detail)
+	d.reportProviders(make([]string, 75), 78)
+	require.Equal(t, "75 of 78 can authenticate their senders; `holdfast provider list` lists them", d.findings[2].Detail)
 }
 
 // Events without an entity are named. They are a warning if a provider has no others: some events are about no entity.
@@ -66,4 +69,24 @@ func TestEventsInWhichNoRuleFoundAnEntity(t *testing.T) {
 	require.Equal(t, resultWarn, d.findings[2].Result)
 	require.Equal(t, "rules found none in 315 of 405 events in the last day: acme 305 of 305, stripe 10 of 100", d.findings[2].Detail)
 	require.Contains(t, d.findings[2].Advice, "no event of acme changed an entity")
+}
+
+// With the secrets of `make run`, nearly all providers can authenticate, and few have a credential for their API: one finding says so.
+// A few are named.
+func TestProvidersWithoutACredentialAreOneFinding(t *testing.T) {
+	t.Parallel()
+	catalogue, err := providers.Load("")
+	require.NoError(t, err)
+	cfg, err := config.LoadFrom(nil)
+	require.NoError(t, err)
+	d := &doctor{cfg: cfg}
+	d.examineAPIs(catalogue, catalogue.Names())
+	require.Len(t, d.findings, 1)
+	require.Equal(t, resultOK, d.findings[0].Result)
+	require.Regexp(t, `^\d\d have no credential, which is allowed. API of \S+: \w.* off: set \w+`, d.findings[0].Detail)
+
+	d = &doctor{cfg: cfg}
+	d.examineAPIs(catalogue, []string{"github", "stripe"})
+	require.NotEmpty(t, d.findings)
+	require.Equal(t, "API of stripe", d.findings[len(d.findings)-1].Check)
 }
