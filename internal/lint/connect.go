@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast/providers"
+	"holdfast/providers/definition"
 )
 
 // UnknownHost stands for the host of an address if HOLDFAST_INGRESS_PUBLIC_URL isn't set.
@@ -60,7 +61,12 @@ func steps(c Connection, p *providers.Provider) []string {
 	if strings.Contains(c.Address, "{") {
 		first += " Replace {…} with the value that it names."
 	}
-	all := []string{first}
+	var all []string
+	if p.Origin() != definition.OriginBuiltIn {
+		all = append(all, "Keep the definition in the folder that `HOLDFAST_PROVIDERS_DIR` names. `make run` reloads the "+
+			"folder when a file changes; in production, send SIGHUP to each process, or restart it.")
+	}
+	all = append(all, first)
 	if len(c.Secrets) > 0 {
 		variables := make([]string, len(c.Secrets))
 		for i, name := range c.Secrets {

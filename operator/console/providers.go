@@ -284,10 +284,18 @@ type connectList struct {
 	// Query is contained in the names or titles of Rows.
 	Query string
 	Rows  []providerRow
+	// HasDir reports whether a folder of own definitions is configured; Dir is that, "" for viewers.
+	HasDir bool
+	Dir    string
 }
 
 func (c *Console) listConnectable(ctx *fiber.Ctx) error {
-	data := connectList{Query: strings.TrimSpace(ctx.Query("q"))}
+	data := connectList{
+		Query: strings.TrimSpace(ctx.Query("q")), Dir: c.Definitions.Dir(), HasDir: c.Definitions.Dir() != "",
+	}
+	if httpapi.IsViewer(ctx) {
+		data.Dir = ""
+	}
 	wanted := strings.ToLower(data.Query)
 	catalogue := c.Definitions.Catalogue()
 	for _, name := range catalogue.Names() {

@@ -150,6 +150,35 @@ func (s stored) Events(_ context.Context, q event.RecordQuery) (found []event.Re
 	return found, nil
 }
 
+// The pages say in order how to connect a provider of one's own: with the folder of definitions, whose path viewers don't see, or
+// how to set one.
+func TestAnOwnProviderIsConnectedInOrder(t *testing.T) {
+	t.Parallel()
+	o := console.Options{Definitions: definitions(t), API: &api.API{Events: stored{}}}
+	dir := o.Definitions.Dir()
+	s := startWith(t, o)
+	_, page := s.as(t, access.RoleOperator).get(s.url + "/console/connect")
+	require.Contains(t, page, `<details><summary>Your provider isn't listed?`)
+	require.Contains(t, page, `Keep the file in <code>`+dir+`</code>, the folder that`)
+	require.Contains(t, page, `holdfast provider new NAME --dir `+dir+`</code>`)
+	v := s.as(t, access.RoleViewer)
+	_, page = v.get(s.url + "/console/connect")
+	require.Contains(t, page, `Keep the file in the folder that <code>HOLDFAST_PROVIDERS_DIR</code> names.`)
+	require.NotContains(t, page, dir)
+	_, page = v.get(s.url + "/console/providers/acme/connect")
+	require.Regexp(t, `<ol><li>Keep the definition in the folder that <code>HOLDFAST_PROVIDERS_DIR</code> names. `+
+		`<code>make run</code> reloads .* send SIGHUP to each process, or restart it.</li><li>Add a webhook at `, page)
+	_, page = v.get(s.url + "/console/providers/stripe/connect")
+	require.NotContains(t, page, "Keep the definition")
+
+	builtIn, err := providers.LoadLive("", func(string) []string { return nil }, nil, nil)
+	require.NoError(t, err)
+	o.Definitions = builtIn
+	s = startWith(t, o)
+	_, page = s.as(t, access.RoleViewer).get(s.url + "/console/connect")
+	require.Contains(t, page, "Start Holdfast again with this folder: <code>HOLDFAST_PROVIDERS_DIR=my-providers make run</code>")
+}
+
 // A viewer connects a provider: the page has the address, the variable, the steps and the state of the secret, and then the first
 // event or the reason of the last refusal. It shows nothing else of a refused request.
 func TestAProviderIsConnected(t *testing.T) {
@@ -165,6 +194,7 @@ func TestAProviderIsConnected(t *testing.T) {
 	require.NotContains(t, page, "github")
 	_, page = v.get(s.url + "/console/connect?q=nobody")
 	require.Contains(t, page, "No provider matches")
+	require.Contains(t, page, `<details open><summary>Your provider isn't listed?`)
 	require.Contains(t, page, `<a href="/console/docs/add-a-provider">Write a definition of your own</a>`)
 
 	_, page = v.get(s.url + "/console/providers/stripe/connect")
