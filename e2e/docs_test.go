@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -91,11 +92,15 @@ func TestAProviderIsAddedByThePage(t *testing.T) {
 			names := fileOfText.FindAllStringSubmatch(step.before, -1)
 			require.NotEmpty(t, names, step.before)
 			file := filepath.Join(f.dir, names[len(names)-1][1])
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
 			require.NoError(t, os.WriteFile(file, []byte(step.text), 0o600))
-		case step.text == "make run\n":
-			n = i.start(t, "serve", "HOLDFAST_PROVIDERS_DIR="+filepath.Join(f.dir, "my-providers"),
-				"ORDERS_WEBHOOK_SECRET_FILE="+filepath.Join(f.dir, "orders.secret"))
-			f.env = append(f.env, "HOLDFAST_INGRESS_ADDR="+strings.TrimPrefix(n.ingress, "http://"),
+		case step.text == "HOLDFAST_PROVIDERS_DIR=my-providers make run\n":
+			// make run records both for commands on the same machine.
+			definitions := []string{
+				"HOLDFAST_PROVIDERS_DIR=" + filepath.Join(f.dir, "my-providers"), "ORDERS_WEBHOOK_SECRET=" + uuid.NewString(),
+			}
+			n = i.start(t, "serve", definitions...)
+			f.env = append(append(f.env, definitions...), "HOLDFAST_INGRESS_ADDR="+strings.TrimPrefix(n.ingress, "http://"),
 				fmt.Sprintf("PID_OF_HOLDFAST=%d", n.command.Process.Pid))
 		default:
 			f.run(t, step.text)
