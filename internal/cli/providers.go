@@ -10,8 +10,8 @@ import (
 	"holdfast/providers"
 )
 
-// FindProvider returns the provider of that name. The error suggests the probable name, or else the nearest three, and says how own
-// definitions are found if none is loaded.
+// FindProvider returns the provider of that name. The error suggests the probable name, or else the nearest three. If no own
+// definition is loaded, it says how they are found.
 func FindProvider(c *cobra.Command, catalogue *providers.Catalogue, name string) (*providers.Provider, error) {
 	if provider, ok := catalogue.Lookup(name); ok {
 		return provider, nil

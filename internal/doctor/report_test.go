@@ -71,8 +71,8 @@ func TestEventsInWhichNoRuleFoundAnEntity(t *testing.T) {
 	require.Contains(t, d.findings[2].Advice, "no event of acme changed an entity")
 }
 
-// With the secrets of `make run`, nearly all providers can authenticate, and few have a credential for their API: one finding says so.
-// A few are named.
+// With the secrets of `make run`, nearly all providers can authenticate, and few have a credential for their API: one finding says
+// so. A few are named.
 func TestProvidersWithoutACredentialAreOneFinding(t *testing.T) {
 	t.Parallel()
 	catalogue, err := providers.Load("")

@@ -120,6 +120,9 @@ func (p *process) reload() {
 	for _, name := range slices.Concat(loaded.Added, loaded.Changed) {
 		p.warnOfRules(name)
 	}
+	for _, name := range loaded.Added {
+		p.sayNoSecret(name)
+	}
 	p.unreadableSecrets()
 	p.warnOfSecrets()
 	if p.roles.has(RoleWorker) {
@@ -139,6 +142,14 @@ func (p *process) warnOfRules(name string) {
 		} else {
 			slog.Warn("providers.rule_unapplied", "error", f.String())
 		}
+	}
+}
+
+// sayNoSecret says in development that an added definition can't authenticate its sender: secrets to try are given at the start.
+func (p *process) sayNoSecret(name string) {
+	if provider, ok := p.catalogue.Lookup(name); ok && provider.CheckSecrets() != nil {
+		p.say("warning: " + name + " has no secret: start make run again, which gives it one to try, or set " +
+			strings.Join(provider.SecretNames(), " or "))
 	}
 }
 

@@ -57,6 +57,10 @@ func TestDefinitionsFollowTheirFilesInDevelopment(t *testing.T) {
 	require.Contains(t, next(), `definitions refused, those before stay in use: acme.yaml:8:1: priority: "urgent" is unknown`)
 	write(good)
 	require.Equal(t, "definitions reloaded: changed acme", next())
+	bolt := strings.NewReplacer("acme", "bolt", "ACME", "BOLT").Replace(good)
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), "bolt.yaml"), []byte(bolt), 0o600))
+	require.Equal(t, "definitions reloaded: added bolt", next())
+	require.Equal(t, "warning: bolt has no secret: start make run again, which gives it one to try, or set BOLT_SECRET", next())
 	require.Empty(t, said)
 }
 

@@ -76,7 +76,8 @@ func Nearest(text string, names []string) string {
 	return best
 }
 
-// NearestOf returns up to n of the names, those that a text most probably means first: names that it begins, then by edit distance.
+// NearestOf returns up to n of the names, those that a text most probably means first: names that it begins, then the others by
+// edit distance.
 func NearestOf(text string, names []string, n int) []string {
 	text = strings.ToLower(text)
 	far := map[string]int{}

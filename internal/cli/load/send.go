@@ -152,8 +152,8 @@ func (s *sender) request() (*auth.Request, error) {
 	}
 	r.Path, r.Query, r.URL = target.EscapedPath(), target.Query(), signed+target.RequestURI()
 	if err := s.provider.SignWithSecrets(r, time.Now()); err != nil {
-		return nil, fmt.Errorf("sign event: %w: set %s or pass --secret (`make run` sets it for commands on the same machine)", err,
-			strings.Join(s.provider.SecretNames(), " or "))
+		return nil, fmt.Errorf("sign event: %w: set %s or pass --secret (`make run` sets it at its start, for commands in the same "+
+			"folder)", err, strings.Join(s.provider.SecretNames(), " or "))
 	}
 	r.URL = called + strings.TrimPrefix(r.URL, signed)
 	return r, cli.SetHeaders(r, s.headers) // a given signature header takes precedence

@@ -198,8 +198,8 @@ func TestSendWithoutAType(t *testing.T) {
 
 func TestSendRefusals(t *testing.T) {
 	for wanted, args := range map[string][]string{
-		"did you mean stripe?":                                                   {"send", "strip"},
-		"`make run` sets it for commands on the same machine":                    {"send", "stripe", "customer.updated"},
+		"did you mean stripe?": {"send", "strip"},
+		"`make run` sets it at its start, for commands in the same folder":       {"send", "stripe", "customer.updated"},
 		"for a definition of your own, set HOLDFAST_PROVIDERS_DIR to its folder": {"send", "orders"},
 		"sample of stripe: \"nothing\"":                                          {"send", "stripe", "nothing", "--secret", "s"},
 		"invalid URL":                                                            {"send", "stripe", "--url", "ftp://x", "--secret", "s"},
