@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/event"
+	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/event/retention"
 )
@@ -41,4 +42,53 @@ func TestMappedEventsAreCountedByProvider(t *testing.T) {
 		value[int](db, `SELECT sum(mapped + unmapped) FROM mapped_minutes WHERE provider = 'acme'`),
 		value[int](db, `SELECT count(*) FROM mapped_minutes WHERE provider = 'other'`),
 	})
+}
+
+// A rebuild counts again in which events rules find an entity, so that nothing reports what it has repaired: a day later at the
+// latest it would be forgotten anyway. A dry run leaves the counts alone, and so does a rebuild of another kind or provider.
+func TestARebuildCountsMappedEventsAgain(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	today := definition{}
+	finds := func(r event.Receipt, unmapped bool, changes ...event.Change) {
+		today[r.ID] = func() (event.Parsed, error) {
+			p := parsed(changes...)
+			p.Unmapped = unmapped
+			return p, nil
+		}
+	}
+	counter := db.Minutes.NewMappingCounter()
+	for i := range 7 {
+		r := receipt()
+		db.process(r, parsed())
+		counter.Count("acme", event.Unmapped)
+		switch i {
+		case 0: // the rule is no longer meant for it
+			finds(r, false)
+		case 1: // still wrong
+			finds(r, true)
+		default:
+			finds(r, false, patch("1", `{"n":1}`))
+		}
+	}
+	counter.Count("other", event.Unmapped)
+	require.NoError(t, counter.Stop(t.Context()))
+	read := func() map[string]oversight.MappedEvents {
+		counts, err := db.Minutes.Mapped(t.Context())
+		require.NoError(t, err)
+		by := map[string]oversight.MappedEvents{}
+		for _, c := range counts {
+			by[c.Provider] = c
+		}
+		return by
+	}
+	db.rebuild("dry", operation.RebuildFilter{}, true, 3, today.parse)
+	db.rebuild("kind", operation.RebuildFilter{Provider: "acme", Kind: "nothing"}, false, 3, today.parse)
+	require.Equal(t, oversight.MappedEvents{Provider: "acme", Unmapped: 6}, read()["acme"], "one isn't meant, and none has changed")
+	db.rebuild("one", operation.RebuildFilter{Provider: "acme"}, false, 3, today.parse)
+	require.Equal(t, map[string]oversight.MappedEvents{
+		"acme": {Provider: "acme", Mapped: 5, Unmapped: 1}, "other": {Provider: "other", Unmapped: 1},
+	}, read())
+	db.rebuild("all", operation.RebuildFilter{}, false, 2, today.parse)
+	require.Equal(t, map[string]oversight.MappedEvents{"acme": {Provider: "acme", Mapped: 5, Unmapped: 1}}, read())
 }

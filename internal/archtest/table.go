@@ -318,7 +318,7 @@ var Table = []Rule{
 	{Package: "persistence/rebuilds",
 		Why: "events that are read again go through the writer, which doesn't know a rebuild's progress",
 		Ours: list("event event/fold event/operation event/oversight persistence/entities persistence/fetches persistence/audit " +
-			"persistence/bulk persistence/keys persistence/postgres persistence/records persistence/writer"),
+			"persistence/bulk persistence/keys persistence/minutes persistence/postgres persistence/records persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/recoveries",

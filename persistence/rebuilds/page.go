@@ -3,6 +3,7 @@ package rebuilds
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,6 +12,7 @@ import (
 	"holdfast/persistence/entities"
 	"holdfast/persistence/fetches"
 	"holdfast/persistence/keys"
+	"holdfast/persistence/minutes"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/records"
 	"holdfast/persistence/writer"
@@ -73,6 +75,7 @@ type rebuilding struct {
 	writes []*writer.Reparsed
 	seen   operation.Rebuild // what the page adds to the counts
 	found  map[event.EntityRef][]string
+	mapped minutes.Recount
 }
 
 // rebuilt is an event of a page.
@@ -82,6 +85,7 @@ type rebuilt struct {
 	passed bool // skipped, since an operator has decided about it
 	links  []event.OrderedChange
 	again  *writer.Reparsed // nil if it was skipped or can't be parsed
+	finds  event.Mapping    // by today's definition, if again is set
 }
 
 func (s *Store) tryPage(
@@ -141,6 +145,7 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	}
 	b := &pgx.Batch{}
 	if len(t.events) == 0 {
+		t.queueRecount(b, t.row.StartedAt)
 		t.store.QueueEnd(b, t.row.ID, operation.Completed)
 		return t.Commit(ctx, b)
 	}
@@ -155,6 +160,7 @@ func (t *rebuilding) run(ctx context.Context, n int, parse event.Parser) error {
 	}
 	for _, e := range t.events {
 		t.decide(e)
+		t.mapped.Count(e.Receipt.Provider, event.AcceptedAt(e.Receipt.ID), t.mappingOf(e))
 	}
 	if err := t.settleKeys(ctx); err != nil {
 		return err
@@ -229,6 +235,7 @@ func (t *rebuilding) read(e *rebuilt, parse event.Parser) {
 	}
 	if err == nil {
 		e.again, err = writer.NewReparsed(e.Receipt, p)
+		e.finds = p.Mapping()
 	}
 	if err != nil {
 		t.noteProblem(e, err)
@@ -264,6 +271,27 @@ func (t *rebuilding) decide(e *rebuilt) {
 		t.note(e.again.ID(), e.again.Differing(e.links))
 	default:
 		t.writes = append(t.writes, e.again)
+	}
+}
+
+// mappingOf returns whether rules find entities in an event as the rebuild leaves it.
+func (t *rebuilding) mappingOf(e *rebuilt) event.Mapping {
+	switch {
+	case e.again != nil && t.fault == nil && e.concerns(t.row.Filter.Kind):
+		return e.finds
+	case len(e.links) > 0:
+		return event.Mapped
+	case e.again != nil && e.finds != "":
+		return event.Unmapped
+	}
+	return ""
+}
+
+// queueRecount corrects the counts of events in which rules found no entity, from the end of the page before to the given time:
+// what the rebuild has repaired is no longer reported.
+func (t *rebuilding) queueRecount(b *pgx.Batch, until time.Time) {
+	if !t.row.DryRun {
+		t.mapped.Queue(b, t.row.Filter.Provider, t.row.Reached, until)
 	}
 }
 
@@ -348,6 +376,7 @@ func (t *rebuilding) queueAdvance(b *pgx.Batch) {
 	b.Queue(dropRebuilt, t.row.ID)
 	b.Queue(dropPlannedKeys, t.row.ID)
 	providers, kinds, externalIDs := entities.ColumnsOfRefs(refs)
+	t.queueRecount(b, event.AcceptedAt(t.events[len(t.events)-1].Receipt.ID))
 	b.Queue(advanceRebuild, t.row.ID, t.events[len(t.events)-1].Receipt.ID, providers, kinds, externalIDs, ids, of,
 		t.seen.Read, t.seen.Changed, t.seen.Unreadable, t.seen.Skipped, problems, t.seen.CorrectedKeys, t.seen.SharedKeys, conflicts,
 		t.seen.Splits)
