@@ -251,7 +251,7 @@ type Condition struct {
 	Leased int64 `json:"leased"`
 	// Oldest is when the oldest open delivery was queued.
 	Oldest *time.Time `json:"oldest,omitempty"`
-	// NextAt is when the next attempt is due.
+	// NextAt is when the next attempt is due, which may be a probe of a failing destination with the retry that is due next.
 	NextAt *time.Time `json:"next_at,omitempty"`
 	// AtLeast marks Waiting and Retrying as lower bounds: counting stops at 1,000 in lists, else at 100,000.
 	AtLeast bool `json:"at_least,omitempty"`

@@ -39,6 +39,13 @@ func (c Condition) Health() Health {
 	return HealthReady
 }
 
+// CanRetry reports whether an attempt waits for a retry, the breaker or a pause that the endpoint has asked for, so that an
+// operator can have it made now.
+func (c Condition) CanRetry() bool {
+	isDelayed := c.Retrying > 0 || c.FailingSince != nil && c.Waiting > 0
+	return c.State == DestinationReady && (isDelayed || c.Breaker == BreakerOpen || c.ResumeAt != nil)
+}
+
 // Remedies complete sentences that tell a user how to resume, retry or delete a destination, such as "choose Resume".
 type Remedies struct{ Resume, Retry, Delete string }
 
@@ -63,8 +70,11 @@ func (c Condition) NextStep(how Remedies) string {
 		if isBlocked(c.Failure) {
 			return "Nothing can be sent as configured. Fix what the reason names on every worker, then " + how.Retry
 		}
+		if !c.CanRetry() {
+			return "The last attempts failed, and none is waiting for a retry. Check the endpoint: the next event is sent as usual"
+		}
 		if c.Breaker != BreakerOpen {
-			return "Attempts fail and are retried. Check the endpoint"
+			return "Attempts fail and are retried. Fix the endpoint, then " + how.Retry
 		}
 		return "The breaker is open: deliveries wait, and one tests the endpoint now and then. Fix the endpoint, then " + how.Retry
 	case HealthReady:

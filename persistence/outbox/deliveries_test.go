@@ -348,6 +348,60 @@ func TestListsShowTheLastAttempt(t *testing.T) {
 	shown(delivery.Failed)
 }
 
+// The next attempt at a failing destination is the probe, which is earlier than its next retry. An operator has it made now: before
+// the probe, before an open breaker closes, and before the end of a pause that the endpoint has asked for.
+func TestTheNextAttemptIsTheProbeAndCanBeMadeNow(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t)
+	db.Destination(1, delivery.Destination{Breaker: delivery.Breaker{Failures: 2}})
+	db.Queue(1, 2)
+	jobs := db.Lease(10, 10)
+	next := func() time.Duration {
+		c, err := db.Subscriptions.Condition(t.Context(), 1)
+		require.NoError(t, err)
+		require.NotNil(t, c.NextAt)
+		require.True(t, c.CanRetry())
+		return time.Until(*c.NextAt)
+	}
+	fail := func(job delivery.Job) {
+		failed := persistencetest.Became(job, delivery.Bad, "503")
+		failed.DueAt = time.Now().Add(4 * time.Minute)
+		db.Settle(failed)
+	}
+	tryNow := func() delivery.Job {
+		_, err := db.Subscriptions.ProbeDestination(t.Context(), "d1", persistencetest.Ada)
+		require.NoError(t, err)
+		require.Less(t, next(), time.Second)
+		jobs := db.Lease(10, 10)
+		require.Len(t, jobs, 1, "one attempt shows whether the endpoint works again")
+		return jobs[0]
+	}
+	fail(jobs[0])
+	db.Settle(persistencetest.Became(jobs[1], delivery.OK, "200"))
+	db.Exec(`UPDATE delivery_queue SET pulled_forward = true, due_at = now() + interval '4 min'`)
+	require.InDelta(t, 240, next().Seconds(), 10, "nothing is probed after a success")
+	fail(tryNow())
+	require.InDelta(t, 30, next().Seconds(), 5, "the probe is earlier than the retry")
+	db.Queue(1, 1)
+	fail(db.Lease(10, 10)[0])
+	require.Equal(t, "open 1", db.BreakerOf(1))
+	require.Greater(t, next(), 25*time.Second, "the breaker is open")
+	busy := persistencetest.Became(tryNow(), delivery.Busy, "429")
+	busy.RetryAfter = time.Hour
+	db.Settle(busy)
+	require.InDelta(t, 60, next().Minutes(), 1, "the endpoint has asked for a pause")
+	db.Settle(persistencetest.Became(tryNow(), delivery.OK, "200"))
+	require.Equal(t, 1, db.Waiting(1))
+
+	db.Settle(persistencetest.Each(db.Lease(10, 10), delivery.OK, "200")...)
+	db.Queue(1, 1)
+	blocked := persistencetest.Became(db.Lease(10, 10)[0], delivery.Blocked, "tls_files")
+	blocked.DueAt = time.Now().Add(time.Minute)
+	db.Settle(blocked)
+	require.InDelta(t, 60, next().Seconds(), 5, "no attempt was counted, so there is no retry to probe with")
+	tryNow()
+}
+
 func TestADestinationIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.Open(t)

@@ -40,7 +40,8 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
        CASE WHEN s.resume_at > statement_timestamp() THEN s.resume_at END, s.failing_since,
        coalesce(s.failure, ''), coalesce(q.waiting, 0), coalesce(q.retrying, 0), coalesce(u.leased, 0), least(q.oldest, u.oldest),
        CASE WHEN coalesce(s.state, 'ready') = 'ready' AND q.next_due IS NOT NULL -- where nothing waits there is none
-            THEN greatest(q.next_due, nullif(s.next_at, 'infinity')) END,
+            THEN greatest(least(q.next_due, CASE WHEN q.retrying > 0 THEN s.probe_at END), -- a probe is earlier than a retry
+                          CASE WHEN s.held <> '' THEN nullif(s.next_at, 'infinity') END) END,
        coalesce(q.waiting + q.retrying, 0) >= $2::bigint`
 
 	// queueOfEach counts the pending deliveries of a destination, earliest due first, up to a limit, since there may be millions
@@ -142,16 +143,25 @@ func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
 	return c, err
 }
 
-// probe ends the pause of a breaker, and one that the destination has asked for. The outcome has its usual effect.
+// probe ends the pause of a breaker, and one that the destination has asked for, and makes the next retry due as a probe. If the
+// next delivery has no counted attempt, it can't be a probe and is made due itself. The outcome has its usual effect.
 const probe = `
+WITH first AS MATERIALIZED (
+     SELECT ctid AS place, attempts FROM delivery_queue
+      WHERE destination_id = $1 AND lease IS NULL ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+), uncounted AS (
+     UPDATE delivery_queue AS q SET due_at = least(due_at, statement_timestamp())
+       FROM first WHERE q.ctid = first.place AND first.attempts = 0
+)
 UPDATE destination_states
    SET open_until = least(open_until, statement_timestamp()), resume_at = NULL,
-       probe_at = least(probe_at, statement_timestamp()), next_at = statement_timestamp(),
+       probe_at = statement_timestamp(), next_at = statement_timestamp(),
        held = CASE held WHEN 'open' THEN '' ELSE held END
  WHERE destination_id = $1 AND state = 'ready'`
 
-// ProbeDestination makes a failing destination due now, before its breaker would. It returns event.ErrNotFound if there is no
-// such destination, or if it isn't ready.
+// ProbeDestination makes a destination's next attempt due now: before its breaker closes, before the pause that it has asked for
+// ends, and before the next retry is due. If that succeeds, the other retries follow at once. It returns event.ErrNotFound if
+// there is no such destination, or if it isn't ready.
 func (s *Store) ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (c delivery.Condition, err error) {
 	defer postgres.Annotate(&err, "probe destination "+postgres.Clip(postgres.Clean(nameOrID), 100))
 	var id int64
