@@ -68,6 +68,14 @@ type Delivery struct {
 	Answer []byte `json:"answer,omitempty"`
 }
 
+// IsFinished reports whether the delivery has ended, in whatever way.
+func (d Delivery) IsFinished() bool {
+	return d.Status != Pending && d.Status != Processing && d.Status != Retrying
+}
+
+// CanResend reports whether it can be sent again, or its retry be made now.
+func (d Delivery) CanResend() bool { return d.IsFinished() || d.Status == Retrying }
+
 // Key identifies a delivery.
 type Key struct {
 	EventID        string `json:"event_id" jsonschema:"format=uuid"`

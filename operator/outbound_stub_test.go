@@ -116,6 +116,10 @@ func (s *stub) SetDestinationState(
 	return someCondition(), s.changed(name+" "+string(to), by)
 }
 
+func (s *stub) ProbeDestination(_ context.Context, name string, by oversight.Actor) (delivery.Condition, error) {
+	return someCondition(), s.changed(name+" probe", by)
+}
+
 func (s *stub) DeleteDestination(_ context.Context, name string, by oversight.Actor) error {
 	return s.changed("delete "+name, by)
 }

@@ -30,6 +30,8 @@ type Store interface {
 	SetDestinationState(
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
+	// ProbeDestination makes the next attempt due now; event.ErrNotFound unless the destination is ready.
+	ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error)
 }
 
 // Service changes destinations. It is safe for concurrent use, also by several processes.

@@ -186,10 +186,10 @@ func (o *outage) breakDown() {
 func (o *outage) repair() {
 	t, b := o.t, o.b
 	o.broken.Store(false)
-	b.requireInView(`a[href='` + o.path() + `/resume']`)
-	b.submit(`a[href="` + o.path() + `/resume"]`)
-	o.shoot("7-resume")
-	b.submit("form.confirm button")
+	b.requireInView(`form[action='` + o.path() + `/retry'] button`)
+	b.submit(`form[action="` + o.path() + `/retry"] button`)
+	o.shoot("7-tried")
+	require.Contains(t, b.text("main .flash"), "Tried again, and the endpoint accepted it.")
 	for _, id := range o.events {
 		holdfast.awaitEvent(t, id, "its delivery", func(e eventOf) bool {
 			for _, d := range e.Deliveries {

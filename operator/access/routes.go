@@ -171,6 +171,7 @@ var routes = map[string]Role{
 	"POST /console/destinations/:name/check":             RoleOperator,
 	"POST /console/destinations/:name/test":              RoleOperator,
 	"POST /console/destinations/:name/rate":              RoleIntegrator,
+	"POST /console/destinations/:name/retry":             RoleOperator,
 	"GET /console/destinations/:name/rotate":             RoleIntegrator,
 	"POST /console/destinations/:name/rotate":            RoleIntegrator,
 	"GET /console/new-destination":                       RoleIntegrator,

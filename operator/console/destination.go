@@ -52,7 +52,7 @@ func (p destinationPage) Limits() []frame.Fact {
 		{"Attempts", frame.Number(policy.Attempts) + ", the first pause " + word.Duration(time.Duration(policy.Pause(1)))},
 		{"Breaker", "opens after " + frame.Number(failures) + " failures in a row, for " + word.Duration(time.Duration(pause))},
 		{"Kept for", frame.ShortDuration(time.Duration(cmp.Or(p.Keep, delivery.DefaultKeep)))},
-		{"Disabled after", frame.ShortDuration(time.Duration(cmp.Or(p.DisableAfter, delivery.DefaultDisableAfter))) + " of trouble"},
+		{"Disabled after", frame.ShortDuration(time.Duration(cmp.Or(p.DisableAfter, delivery.DefaultDisableAfter))) + " of failures"},
 	}
 }
 

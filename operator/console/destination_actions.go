@@ -52,8 +52,8 @@ func (c *Console) confirmState(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	open := page.Condition.Waits()
-	facts := []frame.Fact{{"Destination", page.Name}, {"State", string(page.Condition.State)}, {"Waiting", frame.Number(open)}}
+	open := page.Condition.Open()
+	facts := []frame.Fact{{"Destination", page.Name}, {"State", string(page.Condition.State)}, {"Pending", frame.Number(open)}}
 	if verb.to == delivery.DestinationReady {
 		facts = append(facts, page.Limits()[0])
 	}
@@ -74,6 +74,66 @@ func (c *Console) setState(ctx *fiber.Ctx) error {
 		return err
 	}
 	return c.Done(ctx, destinationPath(d.Name), verb.done)
+}
+
+const (
+	// retryTimeout is how long the page waits for the result of an attempt that was made due; retryPoll, how often it looks.
+	retryTimeout = 4 * time.Second
+	retryPoll    = 250 * time.Millisecond
+)
+
+// tryAgain makes the next attempt now and says what came of it.
+func (c *Console) tryAgain(ctx *fiber.Ctx) error {
+	d, before, err := c.API.Outbound.TryAgain(ctx)
+	if err != nil {
+		return err
+	}
+	return c.RedirectWith(ctx, destinationPath(d.Name), c.retryResult(ctx.UserContext(), d.ID, before))
+}
+
+// retryResult waits for the result of an attempt that was made due.
+func (c *Console) retryResult(ctx context.Context, destination int64, before delivery.Condition) frame.Flash {
+	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
+	defer cancel()
+	for {
+		all, err := c.API.Outbound.Destinations.Conditions(ctx, []int64{destination})
+		if now, ok := all[destination]; err == nil && ok {
+			if result, ok := retried(before, now, time.Now()); ok {
+				return result
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return frame.Flash{Text: "The next attempt is due now. Load the page again to see its result."}
+		case <-time.After(retryPoll):
+		}
+	}
+}
+
+// retried says what an attempt has come to since it was made due; false if there is no result yet.
+func retried(before, now delivery.Condition, at time.Time) (frame.Flash, bool) {
+	isBlocked := now.OpenUntil != nil && now.OpenUntil.After(at) || now.ResumeAt != nil
+	switch {
+	case isBlocked || now.Failures > before.Failures:
+		code, _, _ := strings.Cut(now.Failure, ":")
+		text := "Tried again, and it failed: " + code + "."
+		if now.ResumeAt != nil {
+			text = "Tried again, and the endpoint asked for another pause."
+		}
+		if now.NextAt != nil && now.NextAt.After(at) {
+			text += " The next attempt is in " + frame.ShortDuration(now.NextAt.Sub(at)) + "."
+		}
+		return frame.Flash{Text: text, Bad: true}, true
+	case now.Open() == 0 && before.Open() == 0:
+		return frame.Flash{Text: "Nothing is pending. The next event is sent at once."}, true
+	case now.FailingSince == nil && (before.FailingSince != nil || now.Open() < before.Open()):
+		text := "Tried again, and the endpoint accepted it."
+		if n := now.Open(); n > 0 {
+			text += " " + countOf(int(n), "pending delivery follows", "pending deliveries follow") + " now."
+		}
+		return frame.Flash{Text: text}, true
+	}
+	return frame.Flash{}, false
 }
 
 // setRate sets or removes a destination's rate limit.

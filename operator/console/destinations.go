@@ -29,6 +29,7 @@ func (c *Console) destinationRoutes() []route {
 		{"POST", one + "/check", c.checkSubscription},
 		{"POST", one + "/test", c.testSubscription},
 		{"POST", one + "/rate", c.setRate},
+		{"POST", one + "/retry", c.tryAgain},
 		{"GET", one + "/rotate", c.confirmRotation},
 		{"POST", one + "/rotate", c.rotateSecret},
 		{"GET", newDestinationPath, c.newDestination},
@@ -92,6 +93,11 @@ type destinationList struct {
 	Pager      frame.Pager
 	// Failing, Paused and All count all destinations.
 	Failing, Paused, All int
+}
+
+// CanRetry reports whether an attempt of any destination on the page waits for a retry.
+func (l destinationList) CanRetry() bool {
+	return slices.ContainsFunc(l.Rows, func(r destinationRow) bool { return r.Condition.CanRetry() })
 }
 
 // destinationsOnPage is how many rows a page has.

@@ -35,6 +35,9 @@ type destinations struct {
 	waiting       int64
 	canceled      []delivery.Query
 	did           []oversight.Actor
+	// condition is that of each destination; nil is healthy. A probe makes it probed.
+	condition *delivery.Condition
+	probed    delivery.Condition
 	// lost is the error of reads of conditions.
 	lost error
 }
@@ -139,11 +142,31 @@ func (s *destinations) SetDestinationState(
 }
 
 func (s *destinations) Condition(context.Context, int64) (delivery.Condition, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.condition != nil {
+		return *s.condition, s.lost
+	}
 	return delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerClosed}, s.lost
 }
 
-func (s *destinations) Conditions(context.Context, []int64) (map[int64]delivery.Condition, error) {
-	return map[int64]delivery.Condition{}, nil
+func (s *destinations) Conditions(_ context.Context, ids []int64) (map[int64]delivery.Condition, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	by := map[int64]delivery.Condition{}
+	if s.condition != nil {
+		for _, id := range ids {
+			by[id] = *s.condition
+		}
+	}
+	return by, nil
+}
+
+func (s *destinations) ProbeDestination(_ context.Context, _ string, by oversight.Actor) (c delivery.Condition, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.did, s.condition = append(s.did, by), &s.probed
+	return s.probed, nil
 }
 
 func (s *destinations) SecretsOf(context.Context, int64) ([]delivery.Secret, error) { return nil, nil }

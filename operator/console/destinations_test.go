@@ -184,7 +184,7 @@ func TestASubscriptionIsEditedPausedAndDeleted(t *testing.T) {
 	require.Contains(t, page, "&#34;type&#34;: &#34;Order&#34;")
 	behind.waiting = 12
 	_, page = s.look(t, access.RoleIntegrator, path+"/unsubscribe?subscription=orders")
-	require.Contains(t, page, "<dt>Waiting</dt><dd>12</dd>")
+	require.Contains(t, page, "<dt>Pending</dt><dd>12</dd>")
 	status, _, _ = s.send(t, access.RoleIntegrator, path+"/unsubscribe", named)
 	require.Equal(t, 303, status)
 	require.Empty(t, behind.subscriptions)
@@ -252,4 +252,69 @@ func TestASecretIsShownThoughTheConditionIsUnknown(t *testing.T) {
 		require.Equal(t, 201, res.StatusCode, string(answer))
 		require.Contains(t, string(answer), `"secret":"whsec_`)
 	}
+}
+
+// An operator has the next attempt made now where one waits for a retry, also before a breaker opens, and is told what came of it.
+func TestADestinationIsTriedAgainNow(t *testing.T) {
+	t.Parallel()
+	since, later := time.Now().Add(-time.Hour), time.Now().Add(4*time.Minute+30*time.Second)
+	failing := delivery.Condition{
+		State: delivery.DestinationReady, Breaker: delivery.BreakerClosed, Failures: 2, FailingSince: &since, Failure: "503: unavailable",
+		Waiting: 1, Retrying: 2, NextAt: &later,
+	}
+	probed := func(change func(*delivery.Condition)) delivery.Condition {
+		c := failing
+		change(&c)
+		return c
+	}
+	for said, after := range map[string]delivery.Condition{
+		"Tried again, and it failed: 503. The next attempt is in 4m.": probed(func(c *delivery.Condition) { c.Failures = 3 }),
+		"Tried again, and the endpoint asked for another pause. The next attempt is in 4m.": probed(func(c *delivery.Condition) {
+			c.ResumeAt = &later
+		}),
+		"Tried again, and the endpoint accepted it. 1 pending delivery follows now.": probed(func(c *delivery.Condition) {
+			c.FailingSince, c.Failures, c.Waiting, c.Retrying = nil, 0, 1, 0
+		}),
+	} {
+		behind := newDestinations()
+		behind.all["crm"] = delivery.Destination{ID: 3, Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+		behind.condition, behind.probed = &failing, after
+		s := startShowing(t, behind.shown(), "", true)
+		const path = "/console/destinations/crm"
+		_, page := s.look(t, access.RoleOperator, path)
+		require.Contains(t, page, `action="/console/destinations/crm/retry"`)
+		require.Contains(t, page, "Next step: Attempts fail and are retried. Fix the endpoint, then choose Try again now.")
+		require.Contains(t, page, "<dt>Pending</dt><dd>3 <small>(1 not tried yet, 2 after a failed attempt)</small>")
+		require.Contains(t, page, ">in 4m</time>")
+		_, list := s.look(t, access.RoleOperator, "/console/destinations")
+		require.Contains(t, list, `action="/console/destinations/crm/retry"`)
+		_, page = s.look(t, access.RoleViewer, path)
+		require.NotContains(t, page, "/retry")
+		status, _, _ := s.send(t, access.RoleViewer, path+"/retry", nil)
+		require.Equal(t, 403, status)
+		require.Empty(t, behind.did)
+
+		v := newVisitor(t)
+		require.Equal(t, 303, v.logIn(s, s.tokens[access.RoleOperator]).StatusCode)
+		_, home := v.get(s.url + "/console")
+		res, _ := v.ask("POST", s.url+path+"/retry", proofIn(t, home))
+		require.Equal(t, "303 "+path, strconv.Itoa(res.StatusCode)+" "+res.Header.Get("Location"))
+		_, page = v.get(s.url + path)
+		require.Contains(t, page, said)
+		require.Equal(t, "the-operator", behind.did[0].Name)
+	}
+}
+
+// Where nothing waits for a retry, there is nothing to try: the page doesn't offer it, and Now doesn't name it.
+func TestNothingIsTriedAgainWithoutARetry(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	behind.all["crm"] = delivery.Destination{ID: 3, Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+	since := time.Now()
+	behind.condition = &delivery.Condition{
+		State: delivery.DestinationReady, Breaker: delivery.BreakerClosed, Failures: 1, FailingSince: &since, Failure: "503",
+	}
+	_, page := startShowing(t, behind.shown(), "", true).look(t, access.RoleOperator, "/console/destinations/crm")
+	require.NotContains(t, page, "Try again now")
+	require.Contains(t, page, "the next event is sent as usual")
 }

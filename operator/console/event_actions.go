@@ -200,9 +200,18 @@ func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 
 // confirmResendDelivery asks for confirmation: what was sent can't be taken back.
 func (c *Console) confirmResendDelivery(ctx *fiber.Ctx) error {
-	return c.confirmDelivery(ctx, "/resend", frame.Confirm{
-		Title: "Resend a delivery", Button: "Resend", Reason: "optional",
-		Question: "Sends the event to the destination, even if it has received it before. This can't be undone.",
+	return c.confirmDelivery(ctx, "/resend", func(d delivery.Delivery) frame.Confirm {
+		if !d.IsFinished() {
+			return frame.Confirm{
+				Title: "Try a delivery again now", Button: "Try again now", Reason: "optional",
+				Question: "Makes the next attempt of this delivery due now. While the destination is paused or its breaker is open, the " +
+					"delivery waits for that: try the destination again on its page.",
+			}
+		}
+		return frame.Confirm{
+			Title: "Resend a delivery", Button: "Resend", Reason: "optional",
+			Question: "Sends the event to the destination, even if it has received it before. This can't be undone.",
+		}
 	})
 }
 
@@ -219,18 +228,24 @@ func (c *Console) resendDelivery(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, eventPath(k.EventID), "Resending to "+d.Subscription+".")
+	text := "Resending to " + d.Subscription + "."
+	if !d.IsFinished() && d.Attempts > 0 {
+		text = "The next attempt for " + d.Subscription + " is due now."
+	}
+	return c.Done(ctx, eventPath(k.EventID), text)
 }
 
 func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
-	return c.confirmDelivery(ctx, "/cancel", frame.Confirm{
-		Title: "Cancel a delivery", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
-		Question: "The destination won't get this event unless you resend it.",
+	return c.confirmDelivery(ctx, "/cancel", func(delivery.Delivery) frame.Confirm {
+		return frame.Confirm{
+			Title: "Cancel a delivery", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
+			Question: "The destination won't get this event unless you resend it.",
+		}
 	})
 }
 
 // confirmDelivery asks a question about the delivery that the query names, and posts the answer to a path below its event.
-func (c *Console) confirmDelivery(ctx *fiber.Ctx, action string, q frame.Confirm) error {
+func (c *Console) confirmDelivery(ctx *fiber.Ctx, action string, ask func(delivery.Delivery) frame.Confirm) error {
 	k, err := deliveryOf(ctx)
 	if err != nil {
 		return err
@@ -241,6 +256,7 @@ func (c *Console) confirmDelivery(ctx *fiber.Ctx, action string, q frame.Confirm
 	}
 	for _, d := range all {
 		if d.SubscriptionID == k.SubscriptionID {
+			q := ask(d)
 			q.Section, q.Action, q.Back = "Events", eventPath(k.EventID)+action, eventPath(k.EventID)
 			q.Facts = []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}}
 			q.Fields = []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}

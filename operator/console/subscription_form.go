@@ -207,7 +207,7 @@ func (c *Console) confirmUnsubscribe(ctx *fiber.Ctx) error {
 	return c.Ask(ctx, frame.Confirm{
 		Section: destinations, Title: "Delete " + name,
 		Question: "The subscription is deleted, and its pending deliveries are canceled.",
-		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", destination}, {"Waiting", shown}},
+		Facts:    []frame.Fact{{"Subscription", name}, {"Destination", destination}, {"Pending", shown}},
 		Action:   destinationPath(destination) + "/unsubscribe", Button: "Delete subscription", Reason: "optional", Destroys: true,
 		Fields: []frame.Fact{{"subscription", name}}, Back: destinationPath(destination),
 	})

@@ -67,6 +67,8 @@ type DestinationChanger interface {
 	SetDestinationState(
 		ctx context.Context, nameOrID string, to delivery.DestinationState, by oversight.Actor,
 	) (delivery.Condition, error)
+	// ProbeDestination makes the next attempt due now. It returns event.ErrNotFound unless the destination is ready.
+	ProbeDestination(ctx context.Context, nameOrID string, by oversight.Actor) (delivery.Condition, error)
 	DeleteDestination(ctx context.Context, nameOrID string, by oversight.Actor) error
 	// ClientCertificateEnd returns when its client certificate expires; nil if it has none that this process can read.
 	ClientCertificateEnd(d delivery.Destination) *time.Time

@@ -345,6 +345,24 @@ func (o *API) SetState(c *fiber.Ctx, of Named, to delivery.DestinationState) (vi
 	return view, err
 }
 
+// TryAgain makes a destination's next attempt due now, and returns how the destination was before. It returns event.ErrNotFound
+// unless the destination is ready.
+func (o *API) TryAgain(c *fiber.Ctx) (d delivery.Destination, before delivery.Condition, err error) {
+	err = httpapi.ChangeByPath(c, "name", func(ctx context.Context, name string, by oversight.Actor) error {
+		if d, err = o.Destinations.Destination(ctx, name); err != nil {
+			return err
+		}
+		conditions, err := o.Destinations.Conditions(ctx, []int64{d.ID})
+		if err != nil {
+			return err
+		}
+		before = conditions[d.ID]
+		_, err = o.Changes.ProbeDestination(ctx, name, by)
+		return err
+	})
+	return d, before, err
+}
+
 func (o *API) setState(of Named, to delivery.DestinationState) fiber.Handler {
 	return httpapi.Answers(func(c *fiber.Ctx) (DestinationView, error) { return o.SetState(c, of, to) })
 }

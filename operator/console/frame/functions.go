@@ -25,6 +25,7 @@ func (f *Frame) functions(own template.FuncMap) template.FuncMap {
 		"time":      timeElement,
 		"filtersIn": func(query url.Values) int { return len(setIn(query)) },
 		"ago":       func(at any) template.HTML { return agoElement(at, time.Now()) },
+		"due":       func(at any) template.HTML { return dueElement(at, time.Now()) },
 		"short":     ShortDuration,
 		"since":     func(at time.Time) string { return ShortDuration(max(time.Since(at), time.Second)) },
 		"number":    Number,
@@ -129,6 +130,14 @@ func agoElement(at any, now time.Time) template.HTML {
 		text = "in " + ShortDuration(-ago)
 	}
 	return element("time", shortText{moment.Format(time.RFC3339), text})
+}
+
+// dueElement renders in how much time something is due.
+func dueElement(at any, now time.Time) template.HTML {
+	if moment := instant(at).UTC(); !moment.IsZero() && moment.Sub(now) < time.Second {
+		return element("time", shortText{moment.Format(time.RFC3339), "now"})
+	}
+	return agoElement(at, now)
 }
 
 // ShortDuration formats a duration in one unit: 450ms, 12s, 5m, 3h, 9d.
