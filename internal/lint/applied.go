@@ -61,9 +61,10 @@ func (l *linter) checkAppliedIn(field string, rules []definition.Entity) {
 }
 
 // Unapplied returns the rules for entities that change nothing in the sample that they are for, because a path is wrong. A start
-// and a reload accept them: null is no error. If a sample fails, nothing is known of the rules.
-func Unapplied(p *providers.Provider) []Finding {
-	found, _ := Problems(p, 0)
+// and a reload accept them: null is no error. If a sample fails, nothing is known of the rules. It stops running the samples
+// after limit, 0 for never.
+func Unapplied(p *providers.Provider, limit time.Duration) []Finding {
+	found, _ := Problems(p, limit)
 	return slices.DeleteFunc(found, func(f Finding) bool { return f.Rule != RuleUnapplied })
 }
 

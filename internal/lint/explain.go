@@ -310,6 +310,14 @@ func laneOf(item *reading.Item) definition.Lane {
 	return definition.LaneWorkflow
 }
 
+// Text returns the message with the code, once.
+func (f ExplainedFailure) Text() string {
+	if strings.Contains(f.Message, f.Code) {
+		return f.Message
+	}
+	return f.Message + " (" + f.Code + ")"
+}
+
 func failureOf(err error) *ExplainedFailure {
 	if err == nil {
 		return nil

@@ -54,7 +54,7 @@ func (e *ExplainedEvent) Facts() []string {
 		facts = append(facts, "question", question(q))
 	}
 	if d := e.DeadLetter; d != nil {
-		facts = append(facts, "dead letter", fmt.Sprintf("%s (%s, %s)", d.Message, d.Class, d.Code))
+		facts = append(facts, "dead letter", fmt.Sprintf("%s (%s)", d.Text(), d.Class))
 	}
 	for _, rule := range e.Entities {
 		facts = append(facts, rule.Field, ruleFact(rule))

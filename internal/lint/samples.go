@@ -56,6 +56,17 @@ func Regression(next, current *providers.Catalogue) error {
 	return errors.Join(errs...)
 }
 
+// Refused returns those of a changed definition's problems for which a reload would refuse it: samples that fail and don't fail
+// with the current definition. It stops running the samples after limit, 0 for never.
+func Refused(problems []Finding, current *providers.Provider, limit time.Duration) []Finding {
+	refused := slices.DeleteFunc(slices.Clone(problems), func(f Finding) bool { return !slices.Contains(rulesOfSamples, f.Rule) })
+	if len(refused) == 0 {
+		return nil
+	}
+	before, _ := Problems(current, limit)
+	return slices.DeleteFunc(refused, func(f Finding) bool { return slices.Contains(before, f) })
+}
+
 // checkSamples processes every sample like the ingress and the parse step.
 func (l *linter) checkSamples() {
 	if len(l.written.Samples) == 0 {
@@ -144,7 +155,7 @@ func sharedKey(name, other string) string {
 // checkEvent records the failures of one event of a sample.
 func (l *linter) checkEvent(field string, item *reading.Item, e ExplainedEvent, silent []string) {
 	if e.DeadLetter != nil {
-		l.add(field, RuleSampleFails, "becomes a dead letter: %s (%s)", e.DeadLetter.Message, e.DeadLetter.Code)
+		l.add(field, RuleSampleFails, "becomes a dead letter: %s", e.DeadLetter.Text())
 		return
 	}
 	for _, part := range e.KeyParts {

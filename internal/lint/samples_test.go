@@ -71,7 +71,7 @@ samples:
 		c, err := providers.Load(writeDefinitions(t, map[string]string{"acme.yaml": text}))
 		require.NoError(t, err)
 		p, _ := c.Lookup("acme")
-		for _, f := range Unapplied(p) {
+		for _, f := range Unapplied(p, 0) {
 			texts = append(texts, f.String())
 		}
 		return texts

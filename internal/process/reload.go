@@ -136,7 +136,7 @@ func (p *process) warnOfRules(name string) {
 	if !ok {
 		return
 	}
-	for _, f := range lint.Unapplied(provider) {
+	for _, f := range lint.Unapplied(provider, 0) {
 		if p.dev.Say != nil {
 			p.say("warning: " + f.String())
 		} else {

@@ -55,6 +55,8 @@ type tryPage struct {
 	Changed   bool
 	Problems  []lint.Finding
 	Unchecked bool
+	// Refused are those of the problems for which a reload would refuse the changed definition; the others are in Problems.
+	Refused []lint.Finding
 }
 
 // Unsigned reports that the result leaves open whether the request is authentic.
@@ -213,16 +215,24 @@ func (c *Console) tryForm(ctx context.Context, page *tryPage) {
 			page.Rejected = strings.Split(err.Error(), "\n")
 			return
 		}
-		if page.Changed = draft.Digest() != p.Digest(); page.Changed {
+		if page.Changed = isOther(draft, p); page.Changed {
 			p, form.Sign = draft, true
 			problems, all := lint.Problems(draft, samplesTimeout)
-			page.Problems, page.Unchecked = problems, !all
+			page.Refused, page.Unchecked = lint.Refused(problems, page.Provider, samplesTimeout), !all
+			page.Problems = slices.DeleteFunc(problems, func(f lint.Finding) bool { return slices.Contains(page.Refused, f) })
 		}
 	}
 	var err error
 	if page.Result, err = c.try(p, form); err != nil {
 		page.Failed = err.Error()
 	}
+}
+
+// isOther reports whether two definitions differ, if only by their samples.
+func isOther(a, b *providers.Provider) bool {
+	textOfA, err := a.Definition()
+	textOfB, err2 := b.Definition()
+	return a.Digest() != b.Digest() || err != nil || err2 != nil || !bytes.Equal(textOfA, textOfB)
 }
 
 // try runs a request through authentication and parsing. An error says what is wrong with the form.
