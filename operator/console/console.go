@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 
 	"holdfast/event"
 	"holdfast/internal/lint"
+	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/manual"
@@ -67,6 +69,10 @@ type Console struct {
 	// counted is the last result of attention.
 	counted       atomic.Pointer[counted]
 	chartFailures chartFailures
+	// mapped is the last result of mappings, and rules that of unapplied; checking is held meanwhile.
+	mapped   atomic.Pointer[mappedCounts]
+	rules    atomic.Pointer[unappliedRules]
+	checking sync.Mutex
 	// trying has room for one page that runs a definition on a request; see startTrying.
 	trying chan struct{}
 }
@@ -79,7 +85,8 @@ func New(o Options) *Console {
 	c := &Console{Options: o, trying: make(chan struct{}, 1)}
 	c.Frame = frame.New(frame.Options{
 		Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention,
-		Functions: template.FuncMap{"object": c.objectPath, "value": value, "wants": selected},
+		Functions: template.FuncMap{"object": c.objectPath, "value": value, "wants": selected,
+			"every": func(d event.Duration) string { return word.Duration(time.Duration(d)) }, "blocked": func(waits string) string { return blockedBy[waits] }},
 	})
 	return c
 }

@@ -69,6 +69,23 @@ type causeRow struct {
 	Filter string
 }
 
+// causeLink leads to the dead letters of a cause in one state.
+type causeLink struct{ Name, Path string }
+
+// Links lead to the dead letters of the cause, by state.
+func (r causeRow) Links() (links []causeLink) {
+	for _, state := range []struct {
+		is event.DeadLetterState
+		n  int64
+	}{{event.DeadLetterOpen, r.Open}, {event.DeadLetterExhausted, r.Exhausted}, {event.DeadLetterReplaying, r.Replaying}} {
+		if state.n > 0 {
+			name := frame.Number(state.n) + " " + string(state.is)
+			links = append(links, causeLink{name, deadLetterListPath + "?" + r.Filter + "&" + frame.Query("state", string(state.is))})
+		}
+	}
+	return links
+}
+
 func (c *Console) listCauses(ctx *fiber.Ctx) error {
 	data := causePage{Provider: ctx.Query("provider")}
 	causes, err := c.API.DeadLetters.Causes(ctx.UserContext(), data.Provider)
@@ -199,6 +216,12 @@ type deadLetterPage struct {
 	Tried        *lint.ParsedAgain
 	// CanReopen reports whether a discard can be undone, IsClosed whether it may be deleted.
 	CanReopen, IsClosed bool
+}
+
+// IsReplayNext reports whether a replay is the next step, since nothing says that it would fail again. If it can be tried first,
+// that is.
+func (p deadLetterPage) IsReplayNext() bool {
+	return !p.CanTry || p.Tried != nil && p.Tried.DeadLetter == nil
 }
 
 // NeedsComparison reports whether the dead letter may repeat another event, so that an operator must compare the two.

@@ -50,6 +50,8 @@ type eventList struct {
 	// DeliveryStatuses are the filter's choices; empty without deliveries.
 	DeliveryStatuses []delivery.Status
 
+	// Gaps are the filter's providers whose rules for entities find nothing.
+	Gaps []mappingGap
 	// Chart counts the events of the filter's provider and time range; nil if the filter has more than these.
 	Chart *plot.Bars
 	// Suggestions are the filters' suggestions.
@@ -87,6 +89,7 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
+	data.Gaps = c.mappingGaps(ctx.UserContext(), wanted.Provider)
 	data.Chart = c.chartOfList(ctx.UserContext(), filter, wanted)
 	data.Chips = c.eventChips(ctx.UserContext(), filter, wanted)
 	data.Accepted, data.Rows = splitAccepted(list.Items)

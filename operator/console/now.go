@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"context"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +90,10 @@ type nowPage struct {
 	// DeadLetters counts those that need an operator, as the navigation does.
 	DeadLetters int64
 	Failing     []failing
-	Tail        string
+	// Gaps are providers whose rules for entities find nothing. CountsGaps reports that the page has counted them.
+	Gaps       []mappingGap
+	CountsGaps bool
+	Tail       string
 	// First is a provider to connect while fewer than maxFirst events are stored, else nil. Its events are of all providers.
 	First *connection
 }
@@ -106,6 +111,19 @@ type problem struct {
 	IsFailure bool
 }
 
+// Opens names what Page shows, such as "dead letters" or a destination.
+func (p problem) Opens() string {
+	path, _, _ := strings.Cut(p.Page, "?")
+	name := path[strings.LastIndexAny(path, "/#")+1:]
+	if text, err := url.PathUnescape(name); err == nil {
+		name = text
+	}
+	if slices.Contains(slices.Collect(maps.Values(pagesOf)), p.Page) {
+		name = strings.ReplaceAll(name, "-", " ")
+	}
+	return name
+}
+
 // Since returns when the oldest problem began; zero without any.
 func (p nowPage) Since() (oldest time.Time) {
 	for _, one := range p.Problems {
@@ -116,8 +134,8 @@ func (p nowPage) Since() (oldest time.Time) {
 	return oldest
 }
 
-// Received counts the events of the last hour.
-func (p nowPage) Received() (n int64) {
+// Stored counts the events of the last hour that were stored. Those that couldn't be parsed are dead letters instead.
+func (p nowPage) Stored() (n int64) {
 	if p.Stats != nil {
 		for _, e := range p.Stats.Events {
 			n += e.Count
@@ -160,6 +178,9 @@ func (c *Console) tailNow(ctx *fiber.Ctx) error {
 // now collects what is available, because operators open this page when something is down.
 func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	page := nowPage{At: time.Now(), Window: window, Plots: plot.All(c.History, window)}
+	page.Gaps = c.mappingGaps(ctx, "")
+	_, err := c.mappings(ctx)
+	page.CountsGaps = c.API.Mappings != nil && err == nil
 	c.addFindings(ctx, &page)
 	ctx, cancel := context.WithTimeout(ctx, statsTimeout)
 	defer cancel()
@@ -191,8 +212,10 @@ func (c *Console) addProblems(page *nowPage) {
 		addFailing(page)
 	}
 	c.addRejected(page)
+	addGaps(page, c.pageOf("providers"))
 	for _, f := range page.Bad {
-		if page.Stats == nil || f.Check != "dead letters" && f.Check != "failing destinations" {
+		isCounted := f.Check == "dead letters" || f.Check == "failing destinations"
+		if !(page.Stats != nil && isCounted || page.CountsGaps && f.Check == checkOfGaps) {
 			page.Problems = append(page.Problems, problem{f.Check, f.Detail, f.Since, f.Advice, f.Page, f.Result == "fail"})
 		}
 	}
@@ -205,6 +228,23 @@ func (c *Console) addProblems(page *nowPage) {
 		}
 		return 1
 	})
+}
+
+// checkOfGaps is the doctor's check of the same counts, which is older.
+const checkOfGaps = "entities"
+
+// addGaps adds each provider whose rules for entities find nothing.
+func addGaps(p *nowPage, providersPath string) {
+	for _, g := range p.Gaps[:min(len(p.Gaps), maxFailing)] {
+		one := problem{
+			Title: g.Provider + " changes too few entities", Detail: g.Text(),
+			Next: "see on its page which rule it is, correct the definition, then rebuild the entities",
+		}
+		if providersPath != "" {
+			one.Page = providersPath + "/" + pathEscape(g.Provider)
+		}
+		p.Problems = append(p.Problems, one)
+	}
 }
 
 // waiting leaves out dead letters that are being replayed: they need no one.
@@ -247,11 +287,14 @@ func addDeadLetters(p *nowPage, path string) {
 func addFailing(p *nowPage) {
 	for _, d := range p.Failing {
 		one := problem{
-			Title: d.Name + " is failing", Detail: d.Failure, Next: "fix the endpoint, then choose Try again now",
+			Title: d.Name + " is failing", Detail: d.Failure, Next: "check the endpoint: the next event is sent as usual",
 			Page: destinationPath(d.Name), IsFailure: true,
 		}
 		if n := d.Open(); n > 0 {
 			one.Detail = strings.TrimPrefix(one.Detail+"; "+word.Count(n, "delivery", "deliveries")+" pending", "; ")
+		}
+		if d.CanRetry() {
+			one.Next = "fix the endpoint, then choose Try again now"
 		}
 		if d.FailingSince != nil {
 			one.Since = *d.FailingSince
@@ -271,7 +314,7 @@ func (c *Console) addFindings(ctx context.Context, page *nowPage) {
 	for _, result := range []oversight.CheckResult{"fail", "warn", "skip", "ok"} {
 		for _, f := range last.Findings {
 			switch {
-			case f.Result != result:
+			case f.Result != result || f.Check == checkOfGaps && len(page.Gaps) > 0:
 			case result == "ok":
 				page.Good = append(page.Good, finding{SeenFinding: f})
 			default:

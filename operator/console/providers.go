@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/lint"
+	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/plot"
@@ -74,6 +76,8 @@ type providerList struct {
 	Loading providers.Loading
 	Own     []string
 	Dir     string
+	// Gaps are providers whose rules for entities find nothing.
+	Gaps []mappingGap
 	// Unknown are refusals on paths of no provider.
 	Unknown []oversight.RefusalCause
 }
@@ -122,6 +126,7 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 		return cmp.Or(cmp.Compare(b.problems(), a.problems()), cmp.Compare(b.Events, a.Events))
 	})
 	data.Unknown = refused["unknown"].Causes
+	data.Gaps = c.mappingGaps(ctx.UserContext(), data.Search)
 	return c.Show(ctx, "providers", frame.Page{Title: "Providers", Section: "Providers", Data: data})
 }
 
@@ -186,8 +191,8 @@ type providerPage struct {
 	Loading providers.Loading
 	// Unapplied are the rules for entities that find none in the sample that they are for.
 	Unapplied []lint.Finding
-	// Mapping counts the events of the last day for which rules for entities are meant; nil if they aren't counted.
-	Mapping *oversight.MappedEvents
+	// Mapping counts the events of the last day for which rules for entities are meant; zero if they aren't counted.
+	Mapping oversight.MappedEvents
 
 	Receives bool
 	Refused  oversight.ProviderRefusals
@@ -217,15 +222,15 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p, c.Replaying), Definition: string(text),
 		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Path: c.Definitions.Path(p),
 	}
-	if data.Path != "" {
-		data.Unapplied = lint.Unapplied(p)
-	}
+	data.Unapplied = c.unapplied()[p.Name()]
 	if httpapi.IsViewer(ctx) {
 		data.Loading.Rejected, data.Path = nil, ""
 	}
-	if data.Mapping, err = c.mappingOf(ctx.UserContext(), p.Name()); err != nil {
+	mapped, err := c.mappings(ctx.UserContext())
+	if err != nil {
 		return err
 	}
+	data.Mapping = mapped[p.Name()]
 	if data.Chart = c.eventChart(ctx.UserContext(), p.Name(), since, time.Time{}); data.Chart != nil {
 		data.Chart.Ranges = windowsOf(window, "/console/providers/"+pathEscape(p.Name()))
 	}
@@ -242,20 +247,115 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
 }
 
-// mappingOf counts in which of a provider's events rules for entities found one.
-func (c *Console) mappingOf(ctx context.Context, provider string) (*oversight.MappedEvents, error) {
+// mappedFor is how long pages show the same counts of events in which rules found an entity.
+const mappedFor = 3 * time.Second
+
+// mappedCounts are counts as of a time, by provider.
+type mappedCounts struct {
+	at  time.Time
+	all map[string]oversight.MappedEvents
+	err error
+}
+
+// mappings counts, by provider, in which events of the last day rules for entities found one. All pages show the same counts, and
+// a page that is followed doesn't count each time.
+func (c *Console) mappings(ctx context.Context) (map[string]oversight.MappedEvents, error) {
 	if c.API.Mappings == nil {
-		return nil, nil //nolint:nilnil // it is documented
+		return map[string]oversight.MappedEvents{}, nil
 	}
+	if last := c.mapped.Load(); last != nil && time.Since(last.at) < mappedFor {
+		return last.all, last.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
+	defer cancel()
 	all, err := c.API.Mappings.Mapped(ctx)
-	if err != nil {
-		return nil, err
+	now := &mappedCounts{at: time.Now(), all: make(map[string]oversight.MappedEvents, len(all)), err: err}
+	for _, m := range all {
+		now.all[m.Provider] = m
 	}
-	i := slices.IndexFunc(all, func(m oversight.MappedEvents) bool { return m.Provider == provider })
-	if i < 0 {
-		return nil, nil //nolint:nilnil // it is documented
+	c.mapped.Store(now)
+	return now.all, err
+}
+
+// unappliedTimeout bounds how long the samples of all own definitions may take. A page then shows what is known by then.
+const unappliedTimeout = 2 * time.Second
+
+// unappliedRules are the rules of a catalogue that find nothing in the samples that they are for, by provider.
+type unappliedRules struct {
+	of    *providers.Catalogue
+	found map[string][]lint.Finding
+}
+
+// unapplied returns the rules for entities that find none in the sample that they are for, by provider, of definitions that
+// aren't built in. It runs their samples once for each reload, and returns nil while another page does.
+func (c *Console) unapplied() map[string][]lint.Finding {
+	if c.Definitions == nil {
+		return nil
 	}
-	return &all[i], nil
+	now := &unappliedRules{of: c.Definitions.Catalogue(), found: map[string][]lint.Finding{}}
+	if last := c.rules.Load(); last != nil && last.of == now.of {
+		return last.found
+	}
+	if !c.checking.TryLock() {
+		return nil
+	}
+	defer c.checking.Unlock()
+	until := time.Now().Add(unappliedTimeout)
+	for _, name := range now.of.OwnNames() {
+		if p, ok := now.of.Lookup(name); ok && time.Now().Before(until) {
+			if found := lint.Unapplied(p, time.Until(until)); len(found) > 0 {
+				now.found[name] = found
+			}
+		}
+	}
+	c.rules.Store(now)
+	return now.found
+}
+
+// mappingGap is a provider whose rules for entities find nothing where they are meant to.
+type mappingGap struct {
+	oversight.MappedEvents
+
+	// Rules find nothing in the sample that they are for.
+	Rules []string
+}
+
+// Text says what is wrong, for after the provider's name.
+func (g mappingGap) Text() string {
+	var parts []string
+	if g.Unmapped > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s of the last 24 hours changed no entity, though rules are meant for them",
+			frame.Number(g.Unmapped), word.Count(g.Total(), "event", "events")))
+	}
+	if len(g.Rules) > 0 {
+		parts = append(parts, strings.Join(g.Rules, ", ")+" finds nothing in the sample that it is for")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// mappingGaps lists providers whose rules for entities are broken, at least in part, by name; of one provider unless it is "".
+// Some events of built-in definitions are about no entity, so these are listed only if no event has changed any. What can't be
+// read is left out: the page of the provider says so.
+func (c *Console) mappingGaps(ctx context.Context, provider string) (gaps []mappingGap) {
+	if c.Definitions == nil {
+		return nil
+	}
+	mapped, _ := c.mappings(ctx)
+	rules := c.unapplied()
+	catalogue := c.Definitions.Catalogue()
+	own := catalogue.OwnNames()
+	for _, name := range catalogue.Names() {
+		gap := mappingGap{MappedEvents: mapped[name]}
+		gap.Provider = name
+		for _, f := range rules[name] {
+			gap.Rules = append(gap.Rules, f.Field)
+		}
+		isBroken := gap.Unmapped > 0 && (gap.Mapped == 0 || slices.Contains(own, name))
+		if (isBroken || len(gap.Rules) > 0) && (provider == "" || provider == name) {
+			gaps = append(gaps, gap)
+		}
+	}
+	return gaps
 }
 
 // providerOf returns the provider in the path, or event.ErrNotFound.

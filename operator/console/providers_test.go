@@ -251,7 +251,7 @@ func TestAReloadIsConfirmed(t *testing.T) {
 	require.Contains(t, one, "was rejected, and those before it stay in use. acme.yaml:9:1: priority")
 	_, now := v.get(s.url + "/console")
 	require.Contains(t, now, "the last reload was rejected")
-	require.Contains(t, now, `<a href="/console/providers">Open</a>`)
+	require.Contains(t, now, `<a href="/console/providers">Open providers</a>`)
 	_, hidden := s.as(t, access.RoleViewer).get(s.url + "/console/providers/acme")
 	require.Contains(t, hidden, "was rejected")
 	require.NotContains(t, hidden, "acme.yaml", "viewers don't see paths, nor what is wrong")
@@ -283,10 +283,15 @@ func (s storedEvent) Events(context.Context, event.RecordQuery) ([]event.Record,
 	return make([]event.Record, 5), nil
 }
 
+func (s storedEvent) RecentTypes(context.Context) (_, _ []string, _ error) { return nil, nil, nil }
+
 type mappings struct{}
 
 func (mappings) Mapped(context.Context) ([]oversight.MappedEvents, error) {
-	return []oversight.MappedEvents{{Provider: "other", Unmapped: 77}, {Provider: "shop", Mapped: 3, Unmapped: 4}}, nil
+	return []oversight.MappedEvents{
+		{Provider: "github", Unmapped: 5}, {Provider: "other", Unmapped: 77}, {Provider: "shop", Mapped: 3, Unmapped: 4},
+		{Provider: "stripe", Mapped: 90, Unmapped: 10},
+	}, nil
 }
 
 // A rule with a wrong path finds nothing, which is no error. The provider's page names the rule, the file and how many events it
@@ -317,6 +322,19 @@ func TestARuleThatFindsNothingIsExplained(t *testing.T) {
 	}
 	_, page = v.get(s.url + "/console/providers")
 	require.Contains(t, page, "shop in <code>"+dir)
+	const broken = `<a href="/console/providers/shop">shop</a>: 4 of 7 events of the last 24 hours changed no entity, though rules are ` +
+		`meant for them; entities[0] finds nothing in the sample that it is for.`
+	require.Contains(t, page, broken)
+	require.Equal(t, 1, strings.Count(page, broken))
+	require.Contains(t, page, `<a href="/console/providers/github">github</a>: 5 of 5 events`)
+	require.NotContains(t, page, ">stripe</a>: ", "some events of a built-in definition are about no entity")
+	require.NotContains(t, page, ">other</a>: ", "it has no definition any more")
+	_, page = v.get(s.url + "/console/events?provider=shop")
+	require.Equal(t, 1, strings.Count(page, broken))
+	require.NotContains(t, page, ">github</a>: ")
+	_, page = v.get(s.url + "/console")
+	require.Contains(t, page, "shop changes too few entities")
+	require.Contains(t, page, `<a href="/console/providers/shop">Open shop</a>`)
 	_, page = s.as(t, access.RoleViewer).get(s.url + "/console/providers/shop")
 	require.NotContains(t, page, dir)
 
@@ -355,7 +373,7 @@ func TestARequestIsTried(t *testing.T) {
 
 	status, page := try(url.Values{"request": {text}})
 	require.Equal(t, 200, status)
-	for _, shown := range []string{`<span class="state">authentic</span>`, "Event 1 of 1", "customer.updated", "a workflow of its own", "customer"} {
+	for _, shown := range []string{"<small>authentic</small>", "Event 1 of 1", "customer.updated", "a workflow of its own", "customer"} {
 		require.Contains(t, page, shown)
 	}
 	for name, c := range map[string]struct {
@@ -462,10 +480,17 @@ func TestAChangedDefinitionIsTried(t *testing.T) {
 	status, page = try(string(source) + "entities: [{kind: order, id: .body.ordr, op: patch}]\nsamples: {order.paid: {body: '{id: .id, type: \"order.paid\"}'}}\n")
 	require.Equal(t, 200, status)
 	require.Contains(t, page, `applies to no sample: in "order.paid", .body.ordr gave null`)
+	require.NotContains(t, page, "A reload would refuse", "null is no error")
+
+	status, page = try(string(source) + "samples: {order.paid: {body: '{no: .id, type: \"order.paid\"}'}}\n")
+	require.Equal(t, 200, status)
+	require.Contains(t, page, "A reload would refuse the changed definition, and the one in use would stay.")
+	require.Equal(t, 1, strings.Count(page, "becomes a dead letter: missing_key: "), "it is no other problem besides")
+	require.NotContains(t, page, "(missing_key)")
 
 	status, page = try("name: acme\nsecrets: [\n")
 	require.Equal(t, 400, status)
-	require.Contains(t, page, "The changed definition can't be used:")
+	require.Contains(t, page, "The changed definition can't be used, and a reload would refuse it:")
 	status, page = try(string(source) + "priority: urgent\n")
 	require.Equal(t, 400, status)
 	require.Contains(t, page, `priority: "urgent" is unknown`)

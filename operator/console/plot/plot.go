@@ -178,8 +178,8 @@ var measures = []measure{
 	{title: "Requests refused", unit: "/s", metric: "holdfast_requests_refused_total", isCounter: true, scale: 1, bad: true},
 	{title: "Waiting in the inbox", metric: "holdfast_inbox_depth", scale: 1, bad: true},
 	{title: "Delivery attempts", unit: "/s", metric: "holdfast_delivery_attempts_total", isCounter: true, scale: 1},
-	{title: "Deliveries open", metric: "holdfast_deliveries_open", scale: 1},
-	{title: "Dead letters open", metric: "holdfast_dead_letters_open", scale: 1, bad: true},
+	{title: "Pending deliveries", metric: "holdfast_deliveries_open", scale: 1},
+	{title: "Open dead letters", metric: "holdfast_dead_letters_open", scale: 1, bad: true},
 }
 
 // at returns the value at a point; for a counter, its increase since the previous point. A counter that falls has been reset.
