@@ -86,7 +86,9 @@ func New(o Options) *Console {
 	c.Frame = frame.New(frame.Options{
 		Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention,
 		Functions: template.FuncMap{"object": c.objectPath, "value": value, "wants": selected,
-			"every": func(d event.Duration) string { return word.Duration(time.Duration(d)) }, "blocked": func(waits string) string { return blockedBy[waits] }},
+			"every":   func(d event.Duration) string { return word.Duration(time.Duration(d)) },
+			"blocked": func(waits string) string { return blockedBy[waits] },
+		},
 	})
 	return c
 }

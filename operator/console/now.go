@@ -214,8 +214,8 @@ func (c *Console) addProblems(page *nowPage) {
 	c.addRejected(page)
 	addGaps(page, c.pageOf("providers"))
 	for _, f := range page.Bad {
-		isCounted := f.Check == "dead letters" || f.Check == "failing destinations"
-		if !(page.Stats != nil && isCounted || page.CountsGaps && f.Check == checkOfGaps) {
+		isCounted := page.Stats != nil && (f.Check == "dead letters" || f.Check == "failing destinations")
+		if !isCounted && (f.Check != checkOfGaps || !page.CountsGaps) {
 			page.Problems = append(page.Problems, problem{f.Check, f.Detail, f.Since, f.Advice, f.Page, f.Result == "fail"})
 		}
 	}
