@@ -208,6 +208,7 @@ func (s Subscription) check(p *definition.Problems) {
 	checkName(p, "name", s.Name)
 	checkName(p, "to", s.To)
 	s.Events.check(p)
+	checkJQ(p, "order_by", s.OrderBy)
 	if !IsNamedBody(s.Body) {
 		checkJQ(p, "body", JQ(s.Body))
 	}

@@ -53,8 +53,11 @@ type Delivery struct {
 	Attempts int `json:"attempts"`
 	// Generation increases each time the delivery is sent again.
 	Generation int `json:"generation,omitempty"`
+	// OrderKey is the key within which an open delivery is ordered; "" if it isn't.
+	OrderKey string `json:"order_key,omitempty"`
 	// Waits says why an open delivery isn't in flight: "due" (scheduled), "paused", "disabled", "breaker", "full" (in-flight limit),
-	// "rate" (no slot soon) or "busy" (the endpoint asked for a pause).
+	// "rate" (no slot soon), "busy" (the endpoint asked for a pause), "order" (behind the head of its key), "unsorted" (a transaction
+	// that began earlier is still open) or "key_paused" (the head of a key, which an operator has paused).
 	Waits    string    `json:"blocked_by,omitempty"`
 	QueuedAt time.Time `json:"queued_at"`
 	// DueAt is when the next attempt is due.
@@ -128,7 +131,9 @@ type Job struct {
 	Generation      int
 	// HasOwnID is false for deliveries queued by releases that sent the event ID as the delivery ID.
 	HasOwnID bool
-	QueuedAt time.Time
+	// IsOrdered means that others may wait for the end of this delivery.
+	IsOrdered bool
+	QueuedAt  time.Time
 	// WaitsUntil is the scheduled time of the next attempt if the job is a probe, else zero. A failed probe doesn't count as an
 	// attempt.
 	WaitsUntil time.Time

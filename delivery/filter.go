@@ -15,7 +15,8 @@ import (
 // that load on the machine can't fail a filter.
 var filterBudget = jq.Budget{Steps: 100_000, Cost: 8 << 20}
 
-// filter is a filter that the index doesn't replace. It is compiled on first use: of 10,000 filters, few are ever needed.
+// filter is a filter that the index doesn't replace, or an order_by. It is compiled on first use: of 10,000 filters, few are ever
+// needed.
 type filter struct {
 	source   string
 	uses     int // by routes; guarded by Router.mu
@@ -31,12 +32,16 @@ func newFilter(source string) *filter {
 type filterResult struct{ matches, failed bool }
 
 func (f *filter) evaluate(ctx context.Context, seen *filterInput) filterResult {
+	v, err := f.value(ctx, seen)
+	return filterResult{matches: v == true, failed: err != nil}
+}
+
+func (f *filter) value(ctx context.Context, seen *filterInput) (any, error) {
 	x, err := f.compiled()
 	if err != nil {
-		return filterResult{failed: true}
+		return nil, err
 	}
-	v, err := x.FirstWithin(ctx, seen.input(x), filterBudget)
-	return filterResult{matches: v == true, failed: err != nil}
+	return x.FirstWithin(ctx, seen.input(x), filterBudget)
 }
 
 // filterInput caches the input of filters, and their results.
@@ -45,6 +50,7 @@ type filterInput struct {
 	facts   *jq.Input // without the body
 	whole   *jq.Input
 	results map[*filter]filterResult
+	keys    map[*filter]orderResult
 }
 
 func (s *filterInput) has(f *filter) bool {
@@ -53,7 +59,7 @@ func (s *filterInput) has(f *filter) bool {
 }
 
 // sort separates routes that match or whose filters failed from those whose filters weren't evaluated. It reuses the slice.
-func (s *filterInput) sort(found []*route) (hits []Hit, unmatched []int64) {
+func (s *filterInput) sort(ctx context.Context, found []*route) (hits []Hit, unmatched []int64) {
 	matching := found[:0]
 	for _, one := range found {
 		switch result := s.results[one.filter]; {
@@ -68,6 +74,10 @@ func (s *filterInput) sort(found []*route) (hits []Hit, unmatched []int64) {
 	}
 	for i, one := range matching {
 		hits[i] = Hit{SubscriptionID: one.id, DestinationID: one.destination, Failed: s.results[one.filter].failed}
+		if one.order != nil && !hits[i].Failed {
+			key := s.orderOf(ctx, one.order)
+			hits[i].OrderKey, hits[i].OrderFailed = key.key, key.failed
+		}
 	}
 	return hits, unmatched
 }

@@ -12,14 +12,21 @@ import (
 	"holdfast/providers/jq"
 )
 
-// CodeFilterError is the code of a delivery whose subscription filter failed.
-const CodeFilterError = "filter_error"
+// Codes of deliveries that fail before any attempt.
+const (
+	CodeFilterError  = "filter_error"   // the subscription's filter failed
+	CodeOrderByError = "order_by_error" // its order_by failed
+)
 
 // Hit is a subscription that an event matches.
 type Hit struct {
 	SubscriptionID, DestinationID int64
 	// Failed: the filter couldn't be evaluated, so it is unknown whether the event matches.
 	Failed bool
+	// OrderKey is the key within which the subscription's deliveries are ordered; "" if this one isn't.
+	OrderKey string
+	// OrderFailed: the event matches, and order_by couldn't be evaluated.
+	OrderFailed bool
 }
 
 // Router finds the subscriptions that an event matches. It indexes them by provider, type, and the first comparison that a filter
@@ -77,13 +84,14 @@ func (r *Router) Reads(provider, eventType string) (reads bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	r.each(provider, eventType, func(b *bucket) {
-		reads = reads || len(b.byPath) > 0 || slices.ContainsFunc(b.always, func(one *route) bool { return one.filter != nil })
+		reads = reads || len(b.byPath) > 0 ||
+			slices.ContainsFunc(b.always, func(one *route) bool { return one.filter != nil || one.order != nil })
 	})
 	return reads
 }
 
 // Match returns the subscriptions that an event matches, by ascending ID. It decodes the body at most once, and only if a filter
-// needs it. The error is ctx's; a failed filter sets Hit.Failed.
+// needs it. The error is ctx's; a failed filter sets Hit.Failed, a failed order_by Hit.OrderFailed.
 func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
 	hits, _, err := r.MatchWithin(ctx, m, nil, func() bool { return false })
 	return hits, err
@@ -92,6 +100,8 @@ func (r *Router) Match(ctx context.Context, m Message) ([]Hit, error) {
 // MatchWithin is Match for a limited time: it evaluates one filter, and the others until isSpent, first those that the index has
 // selected. unmatched are the subscriptions whose filters are left, by ascending ID. If among isn't nil, it is sorted, and all
 // other subscriptions are ignored.
+//
+// Subscriptions with order_by are never left: matched later, an event would come after later ones.
 func (r *Router) MatchWithin(
 	ctx context.Context, m Message, among []int64, isSpent func() bool,
 ) (hits []Hit, unmatched []int64, err error) {
@@ -105,7 +115,8 @@ func (r *Router) MatchWithin(
 	}
 	for _, isIndexed := range []bool{true, false} {
 		for _, one := range found {
-			if isIndexed != (one.path != "") || one.filter == nil || seen.has(one.filter) || len(seen.results) > 0 && isSpent() {
+			if isIndexed != (one.path != "") || one.filter == nil || seen.has(one.filter) ||
+				one.order == nil && len(seen.results) > 0 && isSpent() {
 				continue
 			}
 			seen.results[one.filter] = one.filter.evaluate(ctx, seen)
@@ -114,8 +125,8 @@ func (r *Router) MatchWithin(
 			}
 		}
 	}
-	hits, unmatched = seen.sort(found)
-	return hits, unmatched, nil
+	hits, unmatched = seen.sort(ctx, found)
+	return hits, unmatched, ctx.Err()
 }
 
 // candidates returns the routes for which only the rest of the filter is left to evaluate.
@@ -149,8 +160,10 @@ func (r *Router) each(provider, eventType string, visit func(*bucket)) {
 
 func (r *Router) add(one *route) {
 	r.routes[one.id] = one
-	if one.filter != nil {
-		one.filter = r.share(one.filter)
+	for _, f := range []**filter{&one.filter, &one.order} {
+		if *f != nil {
+			*f = r.share(*f)
+		}
 	}
 	for _, provider := range one.providers {
 		of := r.index[provider]
@@ -170,7 +183,10 @@ func (r *Router) remove(id int64) {
 		return
 	}
 	delete(r.routes, id)
-	if f := one.filter; f != nil {
+	for _, f := range []*filter{one.filter, one.order} {
+		if f == nil {
+			continue
+		}
 		if f.uses--; f.uses == 0 {
 			delete(r.filters, f.source)
 		}
@@ -304,6 +320,7 @@ type route struct {
 	requires         jq.Equality
 	path             string  // required path; "" if none
 	filter           *filter // nil if the index says all
+	order            *filter // order_by; nil without
 }
 
 func newRoute(s Subscription) *route {
@@ -316,6 +333,9 @@ func newRoute(s Subscription) *route {
 	}
 	if s.Events.Filter != "" && !alone {
 		one.filter = newFilter(s.Events.Filter)
+	}
+	if s.OrderBy != "" {
+		one.order = newFilter(string(s.OrderBy))
 	}
 	return one
 }
