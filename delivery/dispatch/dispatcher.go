@@ -211,6 +211,8 @@ type Chore struct {
 	Name string
 	// Every is the pause between two runs, spread by a quarter so that processes don't run it in step.
 	Every time.Duration
+	// Wakes ends the pause early; nil never does.
+	Wakes <-chan struct{}
 	// Do does a bounded amount of work. If it returns more, it is called again immediately.
 	Do func(ctx context.Context) (more bool, err error)
 }
@@ -229,6 +231,7 @@ func (c Chore) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-c.Wakes:
 		case <-time.After(spread(event.Duration(c.Every), 0.25)):
 		}
 	}

@@ -83,6 +83,10 @@ const (
 	AuditSubscriptionTest   AuditAction = "subscription.test"
 	AuditDeliveryResend     AuditAction = "delivery.resend"
 	AuditDeliveryCancel     AuditAction = "delivery.cancel"
+	// The head of an ordered key goes to the end of the key, stops, or may be attempted.
+	AuditDeliverySkip   AuditAction = "delivery.skip"
+	AuditDeliveryPause  AuditAction = "delivery.pause"
+	AuditDeliveryResume AuditAction = "delivery.resume"
 
 	AuditLogin        AuditAction = "session.login"
 	AuditLogout       AuditAction = "session.logout"
@@ -105,8 +109,8 @@ func AuditActions() []AuditAction {
 	return append(all,
 		AuditDestinationApply, AuditDestinationPause, AuditDestinationResume, AuditDestinationDisable, AuditDestinationDelete,
 		AuditDestinationRotate, AuditDestinationProbe, AuditSubscriptionApply, AuditSubscriptionDelete, AuditSubscriptionTest,
-		AuditDeliveryResend, AuditDeliveryCancel, AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge,
-		AuditPurge, AuditReconcile)
+		AuditDeliveryResend, AuditDeliveryCancel, AuditDeliverySkip, AuditDeliveryPause, AuditDeliveryResume,
+		AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge, AuditPurge, AuditReconcile)
 }
 
 // Session is a console session, from login to logout. It contains no permissions: each request checks the token.

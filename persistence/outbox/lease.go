@@ -83,7 +83,8 @@ WITH room AS MATERIALIZED (
        FROM (SELECT * FROM room WHERE room >= 1 AND probe_at <= $2::timestamptz AND id NOT IN (SELECT id FROM picked)) AS r
       CROSS JOIN LATERAL (
             SELECT ctid AS place, due_at AS waits_until FROM delivery_queue AS q
-             WHERE q.destination_id = r.id AND q.due_at > $2::timestamptz AND q.lease IS NULL AND q.attempts > 0
+             WHERE q.destination_id = r.id AND q.due_at > $2::timestamptz AND q.due_at < 'infinity' AND q.lease IS NULL
+               AND q.attempts > 0
              ORDER BY q.due_at LIMIT 1
                FOR UPDATE SKIP LOCKED) AS q
       LIMIT $14::bigint - (SELECT count(*) FROM picked)
@@ -93,7 +94,7 @@ UPDATE delivery_queue AS q
   FROM (SELECT * FROM picked UNION ALL SELECT * FROM probes) AS p
  WHERE q.ctid = p.place
 RETURNING q.event_id::text, q.subscription_id, q.destination_id, q.due_at, q.epoch, q.attempts, q.leases, q.generation,
-       q.queued_at, p.waits_until, q.own_id`
+       q.queued_at, p.waits_until, q.own_id, q.order_state IS NOT NULL`
 
 // scheduleNext sets when each destination is due next, and records what the lease has used: the start times of its rate
 // (tokens_at is the next one), how early they are leased (lead), and the transition of an open breaker, which happens only if

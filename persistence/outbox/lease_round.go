@@ -233,7 +233,7 @@ func (l *leaseRound) scanJob(row pgx.CollectableRow) (j delivery.Job, err error)
 	var waits *time.Time
 	var leases int
 	err = row.Scan(&j.EventID, &j.SubscriptionID, &j.DestinationID, &until, &j.Epoch, &j.Attempts, &leases, &j.Generation,
-		&j.QueuedAt, &waits, &j.HasOwnID)
+		&j.QueuedAt, &waits, &j.HasOwnID, &j.IsOrdered)
 	if waits != nil {
 		j.WaitsUntil = l.began.Add(waits.Sub(l.at))
 	}

@@ -22,18 +22,21 @@ const (
 	openColumns = `
 SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
        coalesce(e.provider, ''), coalesce(e.type, ''), ` + openStatus + `, q.last_code, q.attempts, q.generation,
-       CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN ''
+       coalesce(q.order_key, ''), CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN ''
+            WHEN q.order_state = 'new' THEN 'unsorted' WHEN q.order_state = 'waiting' THEN 'order'
+            WHEN q.order_state = 'paused' THEN 'key_paused'
             WHEN s.state IN ('paused', 'disabled') THEN s.state
             WHEN s.breaker = 'open' THEN 'breaker'
             WHEN s.resume_at > statement_timestamp() THEN 'busy'
             WHEN q.due_at <= statement_timestamp() AND s.held IN ('full', 'rate') THEN s.held
             ELSE 'due' END,
-       q.queued_at, CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN q.due_at END, NULL::timestamptz, 0,
+       q.queued_at, CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN nullif(q.due_at, 'infinity') END,
+       NULL::timestamptz, 0,
        last.answer, coalesce(last.error, '')`
 
 	endedColumns = `
 SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
-       coalesce(e.provider, ''), coalesce(e.type, ''), q.status, q.code, q.attempts, q.generation, '', q.queued_at,
+       coalesce(e.provider, ''), coalesce(e.type, ''), q.status, q.code, q.attempts, q.generation, '', '', q.queued_at,
        NULL::timestamptz, q.done_at, q.ms, q.answer, coalesce(last.error, '')`
 
 	namesOfQ = `
@@ -290,7 +293,7 @@ func newestOf(list *postgres.List, q delivery.Query, columns, joined string) (sq
 
 func scanDelivery(row pgx.CollectableRow) (d delivery.Delivery, err error) {
 	err = row.Scan(&d.EventID, &d.SubscriptionID, &d.Subscription, &d.DestinationID, &d.Destination, &d.Provider, &d.Type, &d.Status,
-		&d.Code, &d.Attempts, &d.Generation, &d.Waits, &d.QueuedAt, &d.DueAt, &d.DoneAt, &d.MS, &d.Answer, &d.Error)
+		&d.Code, &d.Attempts, &d.Generation, &d.OrderKey, &d.Waits, &d.QueuedAt, &d.DueAt, &d.DoneAt, &d.MS, &d.Answer, &d.Error)
 	return d, err
 }
 

@@ -22,19 +22,23 @@ const Claimed = `state = 'replaying', replaying_since = clock_timestamp(), repla
 const (
 	// lockQueued locks the delivery in the queue, if it is there.
 	lockQueued = `
-SELECT destination_id, lease IS NOT NULL AND due_at > statement_timestamp() FROM delivery_queue
+SELECT destination_id, lease IS NOT NULL AND due_at > statement_timestamp(), coalesce(order_state, '') FROM delivery_queue
  WHERE event_id = $1::uuid AND subscription_id = $2 FOR UPDATE`
 
+	isOrdered = `SELECT settings ? 'order_by' FROM subscriptions WHERE id = $1`
+
+	// makeDueNow also resumes a paused key.
 	makeDueNow = `
-UPDATE delivery_queue SET due_at = statement_timestamp(), lease = NULL
+UPDATE delivery_queue
+   SET due_at = statement_timestamp(), lease = NULL, order_state = CASE WHEN order_state IS NOT NULL THEN 'head' END
  WHERE event_id = $1::uuid AND subscription_id = $2`
 
 	// queueAgain queues a delivery that has ended, or of which only the dead letter is left. The generation must be new to the
 	// destination. If the row of the last one was purged, the failures of the dead letter tell how many generations there were.
 	queueAgain = `
-INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
-SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l.failures - 1), 0)
-  FROM events AS e
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation, ` + OrderColumns + `)
+SELECT e.id, s.id, s.destination_id, true, 1 + coalesce(greatest(d.generation, l.failures - 1), 0), ` + OrderOfHit + `
+  FROM events AS e CROSS JOIN (SELECT $3::text AS order_key, 1 AS n) AS hit
   JOIN subscriptions AS s ON s.id = $2 AND s.deleted_at IS NULL
   LEFT JOIN deliveries AS d ON d.event_id = e.id AND d.subscription_id = s.id
   LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
@@ -93,7 +97,8 @@ UPDATE dead_letters
 
 // Resend queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
 // earlier outcome stays until this one has ended, and a dead letter is resolved once it is delivered. A delivery that is open
-// already is only made due now; one in flight is refused with code "delivery_under_way". If a processed event was never queued
+// already is only made due now; one in flight is refused with code "delivery_under_way", one that waits behind the head of its key
+// with code "delivery_waits". An ordered one that has ended goes to the end of its key, by the present order_by. If a processed event was never queued
 // for the subscription (it didn't exist yet, was inactive or didn't match), it is queued now. It returns event.ErrNotFound if the
 // event or subscription doesn't exist.
 func (s *Store) Resend(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
@@ -116,11 +121,19 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 	switch {
 	case open.inProgress:
 		return 0, errInProgress
+	case open.isBehind():
+		return 0, errWaits
 	case open.destination != 0:
 		destination = open.destination
 		b.Queue(makeDueNow, id, k.SubscriptionID)
 	default:
-		b.Queue(queueAgain, id, k.SubscriptionID).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
+		key := ""
+		if open.isOrdered {
+			if key, err = s.OrderKey(ctx, tx, delivery.Key{EventID: id, SubscriptionID: k.SubscriptionID}); err != nil {
+				return 0, err
+			}
+		}
+		b.Queue(queueAgain, id, k.SubscriptionID, key).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
 		b.Queue(replaySent, id, k.SubscriptionID)
 	}
 	if by != nil {
@@ -158,16 +171,23 @@ func (s *Store) cancelDelivery(ctx context.Context, k delivery.Key, by oversight
 type queuedDelivery struct {
 	destination int64
 	inProgress  bool
+	order       string // order_state
+	// isOrdered: the subscription has an order, whether or not the delivery is queued.
+	isOrdered bool
 }
+
+// isBehind reports whether the delivery isn't the one of its key that may be attempted.
+func (q queuedDelivery) isBehind() bool { return q.order == "new" || q.order == "waiting" }
 
 // lockQueued begins a transaction that locks the event of a delivery, and its row in the queue.
 func (s *Store) lockQueued(ctx context.Context, k delivery.Key) (open queuedDelivery, tx *postgres.Transaction, err error) {
 	b := &pgx.Batch{}
 	b.Queue(postgres.EventLock, postgres.Clean(k.EventID))
 	b.Queue(lockQueued, postgres.Clean(k.EventID), k.SubscriptionID).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&open.destination, &open.inProgress}, func() error { return nil })
+		_, err := pgx.ForEachRow(rows, []any{&open.destination, &open.inProgress, &open.order}, func() error { return nil })
 		return err
 	})
+	b.Queue(isOrdered, k.SubscriptionID).Query(postgres.ForEach([]any{&open.isOrdered}, func() {}))
 	tx, err = s.db.Begin(ctx, b)
 	return open, tx, err
 }
@@ -188,11 +208,11 @@ func QueueExpunge(b *pgx.Batch, eventID string) {
 	}
 }
 
-// Redeliver sends a delivery again. The caller has claimed its dead letter and writes the audit entry. A delivery in flight isn't
-// touched: its outcome settles the dead letter.
+// Redeliver sends a delivery again. The caller has claimed its dead letter and writes the audit entry. A delivery in flight, or
+// behind others of its key, isn't touched: its outcome settles the dead letter.
 func (s *Store) Redeliver(ctx context.Context, eventID string, subscriptionID int64) error {
 	destination, err := s.sendAgain(ctx, delivery.Key{EventID: eventID, SubscriptionID: subscriptionID}, nil)
-	if errors.Is(err, errInProgress) {
+	if errors.Is(err, errInProgress) || errors.Is(err, errWaits) {
 		return nil
 	}
 	if err != nil {
@@ -206,6 +226,12 @@ func objectOfDelivery(k delivery.Key) string {
 	return fmt.Sprintf("delivery:%s/%d", postgres.Clean(k.EventID), k.SubscriptionID)
 }
 
-var errInProgress = &event.Error{
-	Class: event.ClassRejected, Code: "delivery_under_way", Text: "an attempt of this delivery is under way",
-}
+var (
+	errInProgress = &event.Error{
+		Class: event.ClassRejected, Code: "delivery_under_way", Text: "an attempt of this delivery is under way",
+	}
+	errWaits = &event.Error{
+		Class: event.ClassRejected, Code: "delivery_waits",
+		Text: "this delivery is queued behind another one of its key: skip or cancel that one",
+	}
+)

@@ -141,11 +141,19 @@ func (s *Store) Settle(ctx context.Context, outcomes []delivery.Outcome) ([]deli
 		return nil, nil
 	}
 	s.lead.learn(outcomes)
+	defer s.signalEnded(outcomes)
 	if all, err := s.settleFirst(ctx, outcomes); all || err != nil {
 		return nil, postgres.Failure("settle deliveries", err)
 	}
 	transitions, err := s.settle(ctx, outcomes)
 	return transitions, postgres.Failure("settle deliveries", err)
+}
+
+// signalEnded lets the deliveries behind ordered ones that have ended follow.
+func (s *Store) signalEnded(outcomes []delivery.Outcome) {
+	if slices.ContainsFunc(outcomes, func(o delivery.Outcome) bool { return o.IsOrdered && ends(o) }) {
+		s.SignalSort()
+	}
 }
 
 // queueFree adds freeFull. A destination that it misses is due again when the first of its deliveries' leases ends: see

@@ -1,8 +1,11 @@
 package outbox
 
 import (
+	"context"
 	"sync/atomic"
+	"time"
 
+	"holdfast/delivery"
 	"holdfast/persistence/postgres"
 )
 
@@ -17,10 +20,18 @@ type Store struct {
 	lead   lead
 	// isIdle means that nothing was due within maxLeaseInterval, and that no signal has come since.
 	isIdle atomic.Bool
+
+	// OrderKey returns the order key of a delivery that is sent again, "" if it isn't ordered; package subscriptions sets it.
+	OrderKey func(ctx context.Context, t *postgres.Transaction, k delivery.Key) (string, error)
+
+	sorts        chan struct{}
+	horizonPause time.Duration
 }
 
 // New makes a Store on a database.
-func New(db *postgres.DB) *Store { return &Store{db: db, wakes: make(chan struct{}, 1)} }
+func New(db *postgres.DB) *Store {
+	return &Store{db: db, wakes: make(chan struct{}, 1), sorts: make(chan struct{}, 1)}
+}
 
 // Wakes returns a channel that receives a value whenever this process has made deliveries due.
 func (s *Store) Wakes() <-chan struct{} { return s.wakes }

@@ -141,8 +141,8 @@ WITH picked AS MATERIALIZED (
        FROM unnest($1::bigint[]) AS d (id)
       CROSS JOIN LATERAL (
             SELECT ctid AS place FROM delivery_queue AS q
-             WHERE q.destination_id = d.id AND q.due_at > statement_timestamp() AND q.lease IS NULL AND q.attempts > 0
-               AND NOT q.pulled_forward
+             WHERE q.destination_id = d.id AND q.due_at > statement_timestamp() AND q.due_at < 'infinity' AND q.lease IS NULL
+               AND q.attempts > 0 AND NOT q.pulled_forward
              ORDER BY q.due_at LIMIT 10000 FOR UPDATE SKIP LOCKED) AS q
 )
 UPDATE delivery_queue AS q SET due_at = statement_timestamp(), pulled_forward = true FROM picked AS p WHERE q.ctid = p.place`

@@ -43,9 +43,9 @@ func (s *Store) NewDeliveries(events []Match) *Deliveries {
 	if len(events) != 1 || events[0].Routed.unmatched != "" {
 		return d
 	}
-	wanted, _ := events[0].Routed.split()
+	wanted, ordered, _ := events[0].Routed.split()
 	reserver := s.reserver.Load()
-	if len(wanted) != 1 || reserver == nil {
+	if len(wanted) != 1 || len(ordered) > 0 || reserver == nil {
 		return d
 	}
 	row := events[0].Row()
@@ -70,12 +70,13 @@ func (d *Deliveries) prepare(hit delivery.Hit, row *Row) bool {
 
 // Queue adds the deliveries to the transaction, which must commit next.
 func (d *Deliveries) Queue(b *pgx.Batch) {
-	var open, failed pairs
+	var open, sorted, failed pairs
 	for _, e := range d.events {
 		if e.Routed.unmatched != "" {
 			b.Queue(queueUnmatched, e.EventID, e.Routed.unmatched)
 		}
-		wanted, broken := e.Routed.split()
+		wanted, ordered, broken := e.Routed.split()
+		sorted.add(e.EventID, ordered) // fanned out later, they would come after those of later events
 		if failed.add(e.EventID, broken); len(wanted) == 0 {
 			continue
 		}
@@ -86,6 +87,9 @@ func (d *Deliveries) Queue(b *pgx.Batch) {
 		b.Queue(queueFanOut, e.EventID, postgres.Column(wanted, func(h delivery.Hit) int64 { return h.SubscriptionID }))
 	}
 	failed.queueFailed(b)
+	if len(sorted.events) > 0 {
+		b.Queue(queueOrdered, sorted.events, sorted.subscriptions, sorted.destinations, sorted.keys)
+	}
 	switch {
 	case d.reserved != nil:
 		key := delivery.Key{EventID: d.events[0].EventID, SubscriptionID: d.target.Subscription.ID}
@@ -106,7 +110,10 @@ func (d *Deliveries) Committed() {
 	d.Release() // first, or the lease that is woken has no slot for the delivery
 	ids := map[int64]struct{}{}
 	for _, e := range d.events {
-		wanted, _ := e.Routed.split()
+		wanted, ordered, _ := e.Routed.split()
+		if len(ordered) > 0 {
+			d.store.outbox.SignalSort()
+		}
 		if len(wanted) > maxOfEvent {
 			d.store.outbox.Signal() // there are fan-outs
 			continue

@@ -260,5 +260,6 @@ type Store struct {
 
 // New makes a Store that queues deliveries with o.
 func New(db *postgres.DB, o *outbox.Store, cfg Config) *Store {
+	o.OrderKey = orderKeyOf
 	return &Store{db: db, outbox: o, cfg: cfg, cache: newCache(), Budget: timer}
 }

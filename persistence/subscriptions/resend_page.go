@@ -32,6 +32,8 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
 
 	resentEvent = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = $2::uuid AND` + mayBeSent
 
+	anyEvent = `SELECT ` + resentColumns + ` FROM events AS e WHERE e.id = $2::uuid`
+
 	// wasProcessedElsewhere is true for an imported event that the previous system had processed: no run has processed it here.
 	wasProcessedElsewhere = `
        EXISTS (SELECT FROM events WHERE id = wanted.id AND run_id = '' AND receipt->'imported' IS NOT NULL OFFSET 0)`
@@ -48,21 +50,26 @@ SELECT ` + resentColumns + ` FROM events AS e
        WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY e.id`
 
+	// wantedOfResend are the events $1 with their order keys $5, twice: as outbox.OrderOfHit reads them, too.
+	wantedOfResend = `unnest($1::uuid[], $5::text[]) WITH ORDINALITY AS wanted (id, order_key, n)
+ CROSS JOIN LATERAL (SELECT wanted.order_key, wanted.n) AS hit`
+
 	// resendMissing queues events that never had a delivery, resendAll those without an open one. Ended deliveries are queued as a
 	// new generation, and their dead letters wait for the outcome. Both skip events that were processed elsewhere and have no
 	// delivery, unless $4 is set.
 	resendMissing = `
-INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
-SELECT id, $2, $3, true FROM unnest($1::uuid[]) AS wanted (id)
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, ` + outbox.OrderColumns + `)
+SELECT id, $2, $3, true, ` + outbox.OrderOfHit + `
+  FROM ` + wantedOfResend + `
  WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0)
    AND ($4 OR NOT` + wasProcessedElsewhere + `)
     ON CONFLICT DO NOTHING`
 
 	resendAll = `
 WITH queued AS (
-     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation)
-     SELECT wanted.id, $2, $3, true, coalesce(1 + greatest(d.generation, l.failures - 1), 0)
-       FROM unnest($1::uuid[]) AS wanted (id)
+     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation, ` + outbox.OrderColumns + `)
+     SELECT wanted.id, $2, $3, true, coalesce(1 + greatest(d.generation, l.failures - 1), 0), ` + outbox.OrderOfHit + `
+       FROM ` + wantedOfResend + `
        LEFT JOIN LATERAL (SELECT generation FROM deliveries
                            WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
        LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
@@ -132,7 +139,7 @@ func (s *Resends) page(ctx context.Context, id string, n int) error {
 	if err != nil {
 		return err
 	}
-	queued, err := of.queue(ctx, tx, page.matching, r.Resend)
+	queued, err := of.queue(ctx, tx, page, r.Resend)
 	if err != nil {
 		return err
 	}
@@ -147,7 +154,7 @@ func (s *Resends) page(ctx context.Context, id string, n int) error {
 		return err
 	}
 	if queued > 0 {
-		s.subscriptions.outbox.MadeDue(of.DestinationID)
+		s.subscriptions.madeDue(of.Subscription)
 	}
 	return nil
 }
@@ -212,15 +219,16 @@ type resentPage struct {
 	read     int
 	last     string // ID of the last event read
 	matching []string
+	keys     []string // the order key of each matching event
 }
 
-// read checks one event after the other, and never holds more than one body. Events whose filter fails don't match, since the
-// filter would fail again.
+// read checks one event after the other, and never holds more than one body. Events whose filter or order_by fails don't match,
+// since it would fail again.
 func (o resent) read(
 	ctx context.Context, send func(context.Context, *pgx.Batch) error, sql string, args ...any,
 ) (page resentPage, err error) {
 	b := &pgx.Batch{}
-	b.Queue(sql, append([]any{o.Events.Filter != ""}, args...)...).Query(func(rows pgx.Rows) error {
+	b.Queue(sql, append([]any{o.readsBody()}, args...)...).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			one := map[string]delivery.Message{}
 			if err := addMessage(one, rows); err != nil {
@@ -231,8 +239,8 @@ func (o resent) read(
 				if err != nil {
 					return err
 				}
-				if page.read, page.last = page.read+1, id; len(hits) > 0 && !hits[0].Failed {
-					page.matching = append(page.matching, id)
+				if page.read, page.last = page.read+1, id; len(hits) > 0 && !hits[0].Failed && !hits[0].OrderFailed {
+					page.matching, page.keys = append(page.matching, id), append(page.keys, hits[0].OrderKey)
 				}
 			}
 		}
@@ -241,8 +249,12 @@ func (o resent) read(
 	return page, send(ctx, b)
 }
 
-func (o resent) queue(ctx context.Context, t *postgres.Transaction, ids []string, r operation.Resend) (queued int64, err error) {
-	if len(ids) == 0 {
+func (o resent) readsBody() bool { return o.Events.Filter != "" || o.OrderBy != "" }
+
+func (o resent) queue(
+	ctx context.Context, t *postgres.Transaction, page resentPage, r operation.Resend,
+) (queued int64, err error) {
+	if len(page.matching) == 0 {
 		return 0, nil
 	}
 	sql := resendMissing
@@ -250,6 +262,6 @@ func (o resent) queue(ctx context.Context, t *postgres.Transaction, ids []string
 		sql = resendAll
 	}
 	b := &pgx.Batch{}
-	b.Queue(sql, ids, o.ID, o.DestinationID, r.Imported).Exec(postgres.CountInto(&queued))
+	b.Queue(sql, page.matching, o.ID, o.DestinationID, r.Imported, page.keys).Exec(postgres.CountInto(&queued))
 	return queued, t.Send(ctx, b)
 }

@@ -10,6 +10,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -20,27 +21,38 @@ const (
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
 SELECT *, true FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING`
 
+	// queueOrdered leaves the order of the deliveries to the sorter: package outbox.
+	queueOrdered = `
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, ` + outbox.OrderColumns + `)
+SELECT event_id, subscription_id, destination_id, true, ` + outbox.OrderOfHit + `
+  FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[])
+       WITH ORDINALITY AS hit (event_id, subscription_id, destination_id, order_key, n)
+    ON CONFLICT DO NOTHING`
+
 	queueFanOut = `INSERT INTO delivery_fanouts (event_id, subscription_ids) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 
 	// failDeliveries ends deliveries before any attempt. The row of their event exists by then.
 	failDeliveries = `
 WITH failed AS (
      INSERT INTO deliveries (event_id, subscription_id, destination_id, status, code, attempts, generation, ms, queued_at)
-     SELECT event_id, subscription_id, destination_id, 'failed', $4, 0, 0, 0, clock_timestamp()
-       FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS hit (event_id, subscription_id, destination_id)
+     SELECT event_id, subscription_id, destination_id, 'failed', code, 0, 0, 0, clock_timestamp()
+       FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::text[]) AS hit (event_id, subscription_id, destination_id, code)
          ON CONFLICT DO NOTHING
-  RETURNING event_id, subscription_id
+  RETURNING event_id, subscription_id, code
 )
 INSERT INTO dead_letters (
        event_id, subscription_id, provider, source, key, type, receipt, raw_body, step, error_class, error_code, error_message,
        attempts, first_failed_at, workflow_id, last_failed_at, run_id)
-SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, '', $5, 'failed', $4,
-       'the filter of the subscription could not be evaluated', 0, t.at, e.workflow_id, t.at, ''
+SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, '', $5, 'failed', f.code,
+       'the ' || CASE f.code WHEN 'order_by_error' THEN 'order_by' ELSE 'filter' END
+       || ' of the subscription could not be evaluated', 0, t.at, e.workflow_id, t.at, ''
   FROM failed AS f CROSS JOIN LATERAL (SELECT * FROM events WHERE id = f.event_id OFFSET 0) AS e
  CROSS JOIN (SELECT clock_timestamp() AS at) AS t
     ON CONFLICT DO NOTHING`
 
-	hasUnfinished = `SELECT EXISTS (SELECT FROM delivery_fanouts), EXISTS (SELECT FROM delivery_unmatched)`
+	hasUnfinished = `
+SELECT EXISTS (SELECT FROM delivery_fanouts), EXISTS (SELECT FROM delivery_unmatched),
+       EXISTS (SELECT FROM delivery_order_freed) OR EXISTS (SELECT FROM delivery_queue WHERE order_state = 'new')`
 
 	// fanOut writes a page for the event that has waited longest and that no other process is working on. Deleted subscriptions get
 	// nothing, nor do those with a delivery that has ended: a resend may have been faster.
@@ -145,38 +157,54 @@ func (s *Store) Follow(ctx context.Context, t *postgres.Transaction, version int
 	return s.follow(ctx, t.Send, seen)
 }
 
-// split separates the deliveries to queue from those that have failed already.
-func (r Routed) split() (wanted, broken []delivery.Hit) {
-	if !slices.ContainsFunc(r.hits, func(h delivery.Hit) bool { return h.Failed }) {
-		return r.hits, nil
+// split separates the deliveries to queue without and with an order from those that have failed already.
+func (r Routed) split() (wanted, ordered, broken []delivery.Hit) {
+	isPlain := func(h delivery.Hit) bool { return !h.Failed && !h.OrderFailed && h.OrderKey == "" }
+	if !slices.ContainsFunc(r.hits, func(h delivery.Hit) bool { return !isPlain(h) }) {
+		return r.hits, nil, nil
 	}
 	for _, h := range r.hits {
-		if h.Failed {
-			broken = append(broken, h)
-		} else {
+		switch {
+		case isPlain(h):
 			wanted = append(wanted, h)
+		case h.OrderKey != "":
+			ordered = append(ordered, h)
+		default:
+			broken = append(broken, h)
 		}
 	}
-	return wanted, broken
+	return wanted, ordered, broken
 }
 
 type pairs struct {
 	events                      []string
 	subscriptions, destinations []int64
+	// keys are the order keys, codes why a delivery has failed.
+	keys, codes []string
 }
 
 func (p *pairs) add(eventID string, hits []delivery.Hit) {
 	for _, h := range hits {
 		p.events = append(p.events, eventID)
 		p.subscriptions, p.destinations = append(p.subscriptions, h.SubscriptionID), append(p.destinations, h.DestinationID)
+		p.keys = append(p.keys, h.OrderKey)
+		code := delivery.CodeFilterError
+		if h.OrderFailed {
+			code = delivery.CodeOrderByError
+		}
+		p.codes = append(p.codes, code)
 	}
 }
 
-// FinishRouting does a page of each of FanOut and FinishMatching, where there is work, and reports whether there may be more.
+// FinishRouting does a page of each of FanOut and FinishMatching, where there is work, and reports whether there may be more. If
+// another process has left ordered deliveries to sort, it notifies the sorter of this one.
 func (s *Store) FinishRouting(ctx context.Context) (more bool, err error) {
-	var fansOut, matches, moreMatches bool
-	if err := s.db.QueryRow(ctx, hasUnfinished).Scan(&fansOut, &matches); err != nil {
+	var fansOut, matches, moreMatches, sorts bool
+	if err := s.db.QueryRow(ctx, hasUnfinished).Scan(&fansOut, &matches, &sorts); err != nil {
 		return false, postgres.Failure("look for fan-outs", err)
+	}
+	if sorts {
+		s.outbox.SignalSort()
 	}
 	if fansOut {
 		more, err = s.FanOut(ctx)

@@ -45,7 +45,7 @@ func (s *Resends) resendMissing(ctx context.Context, k delivery.Key, by oversigh
 	if err != nil {
 		return false, err
 	}
-	queued, err := of.queue(ctx, tx, page.matching, operation.Resend{Imported: true})
+	queued, err := of.queue(ctx, tx, page, operation.Resend{Imported: true})
 	if err != nil || queued == 0 {
 		return false, err
 	}
@@ -54,6 +54,43 @@ func (s *Resends) resendMissing(ctx context.Context, k delivery.Key, by oversigh
 	if err := tx.Commit(ctx, b); err != nil {
 		return false, err
 	}
-	s.subscriptions.outbox.MadeDue(of.DestinationID)
+	s.subscriptions.madeDue(of.Subscription)
 	return true, nil
+}
+
+// madeDue notifies those who send on what was queued for a subscription.
+func (s *Store) madeDue(of delivery.Subscription) {
+	s.outbox.MadeDue(of.DestinationID)
+	if of.OrderBy != "" {
+		s.outbox.SignalSort()
+	}
+}
+
+// orderKeyOf returns the order key of a delivery that is sent again, by the subscription's present order_by.
+func orderKeyOf(ctx context.Context, t *postgres.Transaction, k delivery.Key) (string, error) {
+	of, err := readResent(ctx, t, k.SubscriptionID)
+	if err != nil || of.gone || of.OrderBy == "" {
+		return "", err
+	}
+	found := map[string]delivery.Message{}
+	b := &pgx.Batch{}
+	b.Queue(anyEvent, true, k.EventID).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := addMessage(found, rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+	if err := t.Send(ctx, b); err != nil {
+		return "", err
+	}
+	key := ""
+	for _, m := range found {
+		var failed bool
+		if key, failed = of.KeyOf(ctx, m); failed {
+			return "", event.Rejectf(delivery.CodeOrderByError, "order_by of subscription %s could not be evaluated", of.Name)
+		}
+	}
+	return key, ctx.Err()
 }

@@ -48,7 +48,7 @@ SELECT d.id, coalesce(s.state, 'ready'), coalesce(s.reason, ''), coalesce(s.by, 
 	// behind a pause. The number in flight is limited anyway.
 	queueOfEach = ` LEFT JOIN LATERAL (
        SELECT count(*) FILTER (WHERE attempts = 0) AS waiting, count(*) FILTER (WHERE attempts > 0) AS retrying,
-              min(queued_at) AS oldest, min(due_at) AS next_due
+              min(queued_at) AS oldest, nullif(min(due_at), 'infinity') AS next_due
          FROM (SELECT attempts, queued_at, due_at FROM delivery_queue
                 WHERE destination_id = d.id AND (lease IS NULL OR due_at <= statement_timestamp())
                 ORDER BY due_at LIMIT $2::bigint) AS counted) AS q ON true

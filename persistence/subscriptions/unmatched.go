@@ -9,6 +9,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
 
@@ -30,9 +31,9 @@ SELECT t.event_id::text, ` + HeadVersion + `,
 	// queueMatched ignores deliveries that exist: a resend may have been faster.
 	queueMatched = `
 WITH queued AS (
-     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id)
-     SELECT $1::uuid, s.id, s.destination_id, true
-       FROM unnest($2::bigint[]) AS hit (id) JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
+     INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, ` + outbox.OrderColumns + `)
+     SELECT $1::uuid, s.id, s.destination_id, true, ` + outbox.OrderOfHit + `
+       FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS hit (id, order_key, n) JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
       WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = $1::uuid AND subscription_id = hit.id OFFSET 0)
          ON CONFLICT DO NOTHING
   RETURNING destination_id
@@ -108,10 +109,11 @@ func (s *Store) queueMatches(
 	if err != nil {
 		return err
 	}
-	wanted, broken := Routed{hits: hits}.split()
-	if len(wanted) > 0 {
+	wanted, ordered, broken := Routed{hits: hits}.split()
+	if wanted = append(wanted, ordered...); len(wanted) > 0 {
 		ids := postgres.Column(wanted, func(h delivery.Hit) int64 { return h.SubscriptionID })
-		b.Queue(queueMatched, u.eventID, ids).QueryRow(func(row pgx.Row) error { return row.Scan(destinations) })
+		keys := postgres.Column(wanted, func(h delivery.Hit) string { return h.OrderKey })
+		b.Queue(queueMatched, u.eventID, ids, keys).QueryRow(func(row pgx.Row) error { return row.Scan(destinations) })
 	}
 	var failed pairs
 	failed.add(u.eventID, broken)
@@ -126,7 +128,7 @@ func (s *Store) queueMatches(
 
 func (p *pairs) queueFailed(b *pgx.Batch) {
 	if len(p.events) > 0 {
-		b.Queue(failDeliveries, p.events, p.subscriptions, p.destinations, delivery.CodeFilterError, string(event.StepDeliver))
+		b.Queue(failDeliveries, p.events, p.subscriptions, p.destinations, p.codes, string(event.StepDeliver))
 	}
 }
 

@@ -1,0 +1,158 @@
+package outbox
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/event/oversight"
+	"holdfast/persistence/audit"
+	"holdfast/persistence/postgres"
+)
+
+const (
+	// headsOf reads the oldest heads of a subscription, or the one of key $2. Up to 1,000 deliveries behind a head are counted; of
+	// more, the places of the first and the last one say how many there are at most.
+	headsOf = `
+SELECT q.order_key, q.event_id::text, ` + openStatus + `, q.order_state = 'paused', q.attempts, q.last_code, q.head_since,
+       CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN nullif(q.due_at, 'infinity') END,
+       CASE WHEN behind.n <= 1000 THEN behind.n ELSE 1 + (
+            SELECT order_place FROM delivery_queue AS w
+             WHERE w.subscription_id = $1 AND w.order_key = q.order_key AND w.order_state = 'waiting'
+             ORDER BY w.order_place DESC LIMIT 1) - (
+            SELECT order_place FROM delivery_queue AS w
+             WHERE w.subscription_id = $1 AND w.order_key = q.order_key AND w.order_state = 'waiting'
+             ORDER BY w.order_place LIMIT 1) END
+  FROM (SELECT * FROM delivery_queue
+         WHERE subscription_id = $1 AND order_state IN ('head', 'paused') AND ($2 = '' OR order_key = $2)
+         ORDER BY head_since LIMIT $3) AS q
+ CROSS JOIN LATERAL (
+       SELECT count(*) AS n FROM (
+              SELECT FROM delivery_queue AS w
+               WHERE w.subscription_id = $1 AND w.order_key = q.order_key AND w.order_state = 'waiting' LIMIT 1001) AS w) AS behind
+ ORDER BY q.head_since`
+
+	countOrdered = `
+SELECT (SELECT count(*) FROM (SELECT FROM delivery_queue
+                               WHERE subscription_id = $1 AND order_state IN ('head', 'paused') LIMIT $2) AS heads),
+       (SELECT count(*) FROM (SELECT FROM delivery_queue WHERE subscription_id = $1 AND order_state = 'waiting' LIMIT $2) AS behind),
+       unsorted.n, unsorted.since
+  FROM (SELECT count(*) AS n, min(queued_at) AS since
+          FROM (SELECT queued_at FROM (SELECT * FROM delivery_queue WHERE order_state = 'new'
+                                        ORDER BY order_xid, order_place LIMIT $2) AS first_ones
+                 WHERE subscription_id = $1) AS of_subscription) AS unsorted`
+
+	// readBacklog reads up to 20 heads of each subscription that has any: those that have been there the longest, with others behind
+	// them.
+	readBacklog = `
+WITH RECURSIVE ordered (id) AS (
+     (SELECT subscription_id FROM delivery_queue WHERE order_state IN ('head', 'paused') ORDER BY subscription_id LIMIT 1)
+      UNION ALL
+     SELECT (SELECT subscription_id FROM delivery_queue AS q
+              WHERE q.order_state IN ('head', 'paused') AND q.subscription_id > ordered.id ORDER BY q.subscription_id LIMIT 1)
+       FROM ordered WHERE ordered.id IS NOT NULL
+), oldest AS MATERIALIZED (
+     SELECT o.id, h.head_since FROM ordered AS o CROSS JOIN LATERAL (
+            SELECT q.head_since FROM delivery_queue AS q
+             WHERE q.subscription_id = o.id AND q.order_state IN ('head', 'paused') AND EXISTS (
+                   SELECT FROM delivery_queue AS w
+                    WHERE w.subscription_id = q.subscription_id AND w.order_key = q.order_key AND w.order_state = 'waiting' OFFSET 0)
+             ORDER BY q.head_since LIMIT 20) AS h
+      WHERE o.id IS NOT NULL
+)
+SELECT count(*) FILTER (WHERE head_since < statement_timestamp() - $1::interval),
+       coalesce(statement_timestamp() - min(head_since), '0'),
+       coalesce(statement_timestamp() - (SELECT queued_at FROM delivery_queue WHERE order_state = 'new'
+                                          ORDER BY order_xid, order_place LIMIT 1), '0'),
+       ARRAY(SELECT name FROM (SELECT DISTINCT s.name FROM oldest JOIN subscriptions AS s ON s.id = oldest.id
+                                WHERE head_since < statement_timestamp() - $1::interval) AS named ORDER BY name LIMIT 5)
+  FROM oldest`
+
+	skipHead = `
+WITH skipped AS (
+     UPDATE delivery_queue
+        SET order_state = 'new', order_xid = pg_current_xact_id(), order_place = 0, head_since = NULL, due_at = 'infinity', lease = NULL
+      WHERE event_id = $1::uuid AND subscription_id = $2 AND order_state IN ('head', 'paused')
+  RETURNING subscription_id, order_key
+)
+INSERT INTO delivery_order_freed (subscription_id, order_key) SELECT subscription_id, order_key FROM skipped`
+
+	pauseHead = `
+UPDATE delivery_queue SET order_state = 'paused', due_at = 'infinity', lease = NULL
+ WHERE event_id = $1::uuid AND subscription_id = $2 AND order_state = 'head'`
+)
+
+// Ordered returns how far the ordered deliveries of a subscription are, with up to limit heads: those that have been there the
+// longest. A key that isn't "" selects one.
+func (s *Store) Ordered(ctx context.Context, subscriptionID int64, key string, limit int) (o delivery.Ordered, err error) {
+	o.Heads = []delivery.OrderHead{}
+	b := &pgx.Batch{}
+	b.Queue(headsOf, subscriptionID, postgres.Clean(key), min(limit, delivery.MaxOrderHeads)).Query(func(rows pgx.Rows) (err error) {
+		o.Heads, err = pgx.AppendRows(o.Heads, rows, func(row pgx.CollectableRow) (h delivery.OrderHead, err error) {
+			err = row.Scan(&h.OrderKey, &h.EventID, &h.Status, &h.Paused, &h.Attempts, &h.Code, &h.Since, &h.DueAt, &h.Waiting)
+			return h, err
+		})
+		return err
+	})
+	b.Queue(countOrdered, subscriptionID, delivery.MaxOrderCounted).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&o.Keys, &o.Waiting, &o.Unsorted, &o.UnsortedSince)
+	})
+	return o, postgres.Failure("read ordered deliveries", s.db.SendRead(ctx, b))
+}
+
+// OrderBacklog returns how far the ordered deliveries of all subscriptions are. It counts up to 20 blocked keys of each.
+func (s *Store) OrderBacklog(ctx context.Context) (l delivery.OrderBacklog, err error) {
+	err = s.db.QueryRow(ctx, readBacklog, delivery.OrderBlockedAfter).Scan(&l.Blocked, &l.OldestHead, &l.OldestUnsorted, &l.Examples)
+	return l, postgres.Failure("read ordered deliveries", err)
+}
+
+// SkipHead moves the head of a key to the end of the key, so that the next delivery becomes the head. Its attempts so far count.
+func (s *Store) SkipHead(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	return s.changeHead(ctx, k, skipHead, by.Did(oversight.AuditDeliverySkip, objectOfDelivery(k), nil))
+}
+
+// PauseHead stops the head of a key, and with it the key, until ResumeHead.
+func (s *Store) PauseHead(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	return s.changeHead(ctx, k, pauseHead, by.Did(oversight.AuditDeliveryPause, objectOfDelivery(k), nil))
+}
+
+// ResumeHead makes the head of a key due now, also if it isn't paused.
+func (s *Store) ResumeHead(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	return s.changeHead(ctx, k, makeDueNow, by.Did(oversight.AuditDeliveryResume, objectOfDelivery(k), nil))
+}
+
+// changeHead returns event.ErrNotFound if the delivery isn't open, and an error of class rejected if it isn't the head of a key,
+// or an attempt is under way.
+func (s *Store) changeHead(
+	ctx context.Context, k delivery.Key, sql string, did oversight.AuditEntry,
+) (changed delivery.Delivery, err error) {
+	defer postgres.Annotate(&err, "change head of an order")
+	k.EventID = strings.ToLower(postgres.Clean(k.EventID))
+	open, tx, err := s.lockQueued(ctx, k)
+	if err != nil {
+		return changed, err
+	}
+	defer tx.Rollback(ctx)
+	switch {
+	case open.destination == 0:
+		return changed, event.ErrNotFound
+	case open.inProgress:
+		return changed, errInProgress
+	case open.order == "":
+		return changed, event.Rejectf("not_ordered", "this delivery has no order: it blocks no other")
+	case open.isBehind():
+		return changed, errWaits
+	}
+	b := &pgx.Batch{}
+	b.Queue(sql, k.EventID, k.SubscriptionID)
+	audit.Queue(b, did)
+	if err := tx.Commit(ctx, b); err != nil {
+		return changed, err
+	}
+	s.wake(ctx, open.destination)
+	s.SignalSort()
+	return s.Delivery(ctx, k)
+}

@@ -1,0 +1,331 @@
+package outbox_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"holdfast/delivery"
+	"holdfast/event"
+	"holdfast/persistence/persistencetest"
+)
+
+// ordered is a destination with deliveries of keys.
+type ordered struct {
+	*persistencetest.Database
+}
+
+func newOrdered(t *testing.T) ordered {
+	db := persistencetest.Open(t)
+	db.Destination(1, delivery.Destination{})
+	return ordered{db}
+}
+
+// queue queues a delivery of each key, all in one transaction, like the writer.
+func (o ordered) queue(keys ...string) []string {
+	o.T.Helper()
+	ids := o.Queue(1, len(keys))
+	o.Exec(`
+UPDATE delivery_queue AS q
+   SET due_at = 'infinity', order_key = hit.order_key, order_state = 'new', order_xid = pg_current_xact_id(), order_place = hit.n
+  FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS hit (id, order_key, n) WHERE q.event_id = hit.id`, ids, keys)
+	return ids
+}
+
+// sort sorts everything. Transactions of other tests, in the same cluster, delay it.
+func (o ordered) sort() {
+	o.T.Helper()
+	for end, more := time.Now().Add(time.Minute), true; more; {
+		var err error
+		more, err = o.Outbox.SortOrdered(o.T.Context())
+		require.NoError(o.T, err)
+		require.True(o.T, time.Now().Before(end), "the sorter doesn't end")
+	}
+}
+
+// attempts returns the IDs of the events that may be attempted now, with their jobs.
+func (o ordered) attempts() (jobs []delivery.Job, ids []string) {
+	o.T.Helper()
+	o.sort()
+	jobs = o.Lease(100, 100)
+	for _, j := range jobs {
+		require.True(o.T, j.IsOrdered)
+		ids = append(ids, j.EventID)
+	}
+	slices.Sort(ids)
+	return jobs, ids
+}
+
+func (o ordered) deliver(jobs []delivery.Job) { o.Settle(persistencetest.Each(jobs, delivery.OK, "200")...) }
+
+func (o ordered) show(id string) delivery.Delivery {
+	o.T.Helper()
+	d, err := o.Outbox.Delivery(o.T.Context(), delivery.Key{EventID: id, SubscriptionID: 1})
+	require.NoError(o.T, err)
+	return d
+}
+
+func key(id string) delivery.Key { return delivery.Key{EventID: id, SubscriptionID: 1} }
+
+func TestDeliveriesOfAKeyGoOutOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	first := o.queue("a", "b", "a")
+	second := o.queue("a")
+	require.Equal(t, "unsorted", o.show(first[0]).Waits)
+	require.Empty(t, o.Lease(10, 10), "nothing is due before it is sorted")
+
+	jobs, ids := o.attempts()
+	require.Equal(t, first[:2], ids)
+	require.Equal(t, "order", o.show(first[2]).Waits)
+	require.Equal(t, "a", o.show(first[2]).OrderKey)
+	require.Nil(t, o.show(first[2]).DueAt)
+
+	o.deliver(jobs)
+	jobs, ids = o.attempts()
+	require.Equal(t, first[2:], ids)
+	o.deliver(jobs)
+	third := o.queue("b", "a")
+	jobs, ids = o.attempts()
+	require.Equal(t, []string{second[0], third[0]}, ids)
+	o.deliver(jobs)
+	jobs, ids = o.attempts()
+	require.Equal(t, third[1:], ids)
+	o.deliver(jobs)
+	require.Equal(t, 0, o.Waiting(1))
+	o.sort()
+	require.Equal(t, 0, persistencetest.Value[int](o.Database, `SELECT count(*) FROM delivery_order_freed`))
+}
+
+// A transaction that began earlier may still queue a delivery that comes first.
+func TestDeliveriesWaitForEarlierTransactions(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	slow, err := pgx.Connect(t.Context(), o.URL)
+	require.NoError(t, err)
+	defer slow.Close(t.Context())
+	tx, err := slow.Begin(t.Context())
+	require.NoError(t, err)
+	early := o.Queue(1, 1)
+	_, err = tx.Exec(t.Context(), `UPDATE delivery_queue SET due_at = 'infinity', order_key = 'a', order_state = 'new',
+       order_xid = pg_current_xact_id(), order_place = 1 WHERE event_id = $1`, early[0])
+	require.NoError(t, err)
+	late := o.queue("a", "b")
+	for range 5 {
+		more, err := o.Outbox.SortOrdered(t.Context())
+		require.NoError(t, err)
+		require.True(t, more)
+	}
+	require.Equal(t, "unsorted", o.show(late[0]).Waits)
+	require.Equal(t, "unsorted", o.show(late[1]).Waits, "the key of what it will queue is unknown")
+	l, err := o.Outbox.OrderBacklog(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, l.OldestUnsorted)
+
+	require.NoError(t, tx.Commit(t.Context()))
+	_, ids := o.attempts()
+	require.Equal(t, []string{early[0], late[1]}, ids)
+}
+
+func TestAFailingHeadBlocksItsKeyOnly(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	ids := o.queue("a", "a", "b", "b")
+	jobs, _ := o.attempts()
+	settled := persistencetest.Each(jobs, delivery.OK, "200")
+	for i, s := range settled {
+		if s.EventID == ids[0] {
+			settled[i] = persistencetest.Became(s.Job, delivery.Missing, "404")
+			settled[i].DueAt = time.Now().Add(time.Hour)
+		}
+	}
+	o.Settle(settled...)
+	jobs, out := o.attempts()
+	require.Equal(t, ids[3:], out)
+	o.deliver(jobs)
+
+	all, err := o.Outbox.Ordered(t.Context(), 1, "", 10)
+	require.NoError(t, err)
+	require.Len(t, all.Heads, 1)
+	head := all.Heads[0]
+	require.Equal(t, []any{"a", ids[0], delivery.Retrying, "404", 1, 1},
+		[]any{head.OrderKey, head.EventID, head.Status, head.Code, head.Attempts, head.Waiting})
+	require.Equal(t, []int{1, 1, 0}, []int{all.Keys, all.Waiting, all.Unsorted})
+	require.WithinDuration(t, time.Now(), head.Since, time.Minute)
+
+	o.Passes(1, time.Hour)
+	jobs, out = o.attempts()
+	require.Equal(t, ids[:1], out, "the retry comes before what waits")
+	dead := persistencetest.Became(jobs[0], delivery.Bad, "500")
+	dead.Dead = true
+	o.Settle(dead)
+	_, out = o.attempts()
+	require.Equal(t, ids[1:2], out, "a dead letter releases the key")
+}
+
+func TestOperatorsSkipPauseAndCancelAHead(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	ids := o.queue("a", "a", "a")
+	o.sort()
+	ctx := t.Context()
+	_, err := o.Outbox.SkipHead(ctx, key(ids[1]), persistencetest.Ada)
+	require.ErrorContains(t, err, "behind another one")
+	_, err = o.Outbox.Resend(ctx, key(ids[1]), persistencetest.Ada)
+	require.ErrorContains(t, err, "behind another one")
+	require.NoError(t, o.Outbox.Redeliver(ctx, ids[1], 1))
+
+	paused, err := o.Outbox.PauseHead(ctx, key(ids[0]), persistencetest.Ada)
+	require.NoError(t, err)
+	require.Equal(t, "key_paused", paused.Waits)
+	require.Nil(t, paused.DueAt)
+	_, out := o.attempts()
+	require.Empty(t, out)
+	resumed, err := o.Outbox.ResumeHead(ctx, key(ids[0]), persistencetest.Ada)
+	require.NoError(t, err)
+	require.Equal(t, "due", resumed.Waits)
+
+	_, err = o.Outbox.SkipHead(ctx, key(ids[0]), persistencetest.Ada)
+	require.NoError(t, err)
+	jobs, out := o.attempts()
+	require.Equal(t, ids[1:2], out)
+	_, err = o.Outbox.SkipHead(ctx, key(ids[1]), persistencetest.Ada)
+	require.ErrorContains(t, err, "under way")
+	o.deliver(jobs)
+	o.sort()
+	_, err = o.Outbox.CancelDelivery(ctx, key(ids[2]), persistencetest.Ada)
+	require.NoError(t, err)
+	_, out = o.attempts()
+	require.Equal(t, ids[:1], out, "the skipped one is the last")
+	require.Equal(t, 4, persistencetest.Value[int](o.Database, `SELECT count(*) FROM audit_log`))
+
+	plain := o.Queue(1, 1)
+	_, err = o.Outbox.PauseHead(ctx, key(plain[0]), persistencetest.Ada)
+	require.ErrorContains(t, err, "no order")
+	_, err = o.Outbox.PauseHead(ctx, key(uuid.NewString()), persistencetest.Ada)
+	require.ErrorIs(t, err, event.ErrNotFound)
+}
+
+// A paused head has failed before, and is no probe of a failing destination.
+func TestAPausedHeadIsNoProbe(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	ids := o.queue("a", "b")
+	jobs, _ := o.attempts()
+	for i := range jobs {
+		failed := persistencetest.Became(jobs[i], delivery.Bad, "500")
+		failed.DueAt = time.Now().Add(time.Hour)
+		o.Settle(failed)
+	}
+	_, err := o.Outbox.PauseHead(t.Context(), key(ids[0]), persistencetest.Ada)
+	require.NoError(t, err)
+	o.Exec(`UPDATE destination_states SET probe_at = now(), next_at = now()`)
+	probes := o.Lease(10, 10)
+	require.Len(t, probes, 1)
+	require.Equal(t, ids[1], probes[0].EventID)
+	o.Settle(persistencetest.Became(probes[0], delivery.OK, "200"))
+	_, out := o.attempts()
+	require.Empty(t, out, "recovery of the destination leaves it paused")
+}
+
+// Each statement that ends deliveries lets the next one follow, also the ones for whole queries, and a DELETE by hand.
+func TestEveryEndOfAHeadLetsTheNextFollow(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(o ordered, head string){
+		"cancel many": func(o ordered, head string) {
+			n, err := o.Outbox.CancelWaiting(o.T.Context(), delivery.Query{EventID: head}, 10, persistencetest.Ada)
+			require.NoError(o.T, err)
+			require.EqualValues(o.T, 1, n)
+		},
+		"expire": func(o ordered, head string) {
+			old := event.FirstIDAt(time.Now().Add(-100 * 24 * time.Hour))
+			o.Exec(`UPDATE delivery_queue SET event_id = $2, queued_at = now() - interval '90 d' WHERE event_id = $1`, head, old)
+			n, err := o.Outbox.ExpireDeliveries(o.T.Context())
+			require.NoError(o.T, err)
+			require.EqualValues(o.T, 1, n)
+		},
+		"by hand": func(o ordered, head string) { o.Exec(`DELETE FROM delivery_queue WHERE event_id = $1`, head) },
+		"lost leases": func(o ordered, head string) {
+			o.Exec(`UPDATE delivery_queue SET leases = 9 WHERE event_id = $1`, head)
+			require.Empty(o.T, o.Lease(10, 10))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newOrdered(t)
+			ids := o.queue("a", "a")
+			o.sort()
+			end(o, ids[0])
+			_, out := o.attempts()
+			require.Equal(t, ids[1:], out)
+		})
+	}
+}
+
+// Where the database was restored from a dump, transaction IDs begin again.
+func TestDeliveriesOfARestoredDumpComeFirst(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	restored := o.queue("a", "a")
+	o.Exec(`UPDATE delivery_queue SET order_xid = '4000000000000'`)
+	later := o.queue("a")
+	for _, want := range append(restored, later...) {
+		jobs, out := o.attempts()
+		require.Equal(t, []string{want}, out)
+		o.deliver(jobs)
+	}
+}
+
+// What waits behind one head costs neither a lease nor the sorter anything.
+func TestWaitingDeliveriesAreNotRead(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	o.Exec(`
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at, order_key, order_state, order_place)
+SELECT gen_random_uuid(), 1, 1, 'infinity', 'a', 'waiting', n FROM generate_series(1, 20000) AS n`)
+	id := o.Queue(1, 1)[0]
+	o.Exec(`UPDATE delivery_queue SET order_key = 'a', order_state = 'head', head_since = now() WHERE event_id = $1`, id)
+	o.Exec(`ANALYZE delivery_queue`)
+	read := func() int {
+		o.Exec(`SELECT pg_stat_force_next_flush()`)
+		return persistencetest.Value[int](o.Database,
+			`SELECT sum(idx_tup_read)::bigint + (SELECT sum(seq_tup_read)::bigint FROM pg_stat_user_tables WHERE relname = 'delivery_queue')
+			   FROM pg_stat_user_indexes WHERE relname = 'delivery_queue'`)
+	}
+	flushed := func(do func()) (rows int) {
+		time.Sleep(1200 * time.Millisecond) // other sessions publish their counts once a second
+		before := read()
+		do()
+		time.Sleep(1200 * time.Millisecond)
+		do2 := read()
+		return do2 - before
+	}
+	rows := flushed(func() {
+		for range 20 {
+			jobs, out := o.attempts()
+			require.Len(t, out, 1)
+			o.deliver(jobs)
+		}
+	})
+	require.Less(t, rows, 20*100, fmt.Sprint("rows read: ", rows))
+}
+
+func TestTheCountsOfALongKeyAreBounded(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	ids := o.queue(strings.Split(strings.Repeat("a ", 1500), " ")[:1500]...)
+	o.sort()
+	all, err := o.Outbox.Ordered(t.Context(), 1, "a", 10)
+	require.NoError(t, err)
+	require.Equal(t, ids[0], all.Heads[0].EventID)
+	require.Equal(t, 1499, all.Heads[0].Waiting)
+	none, err := o.Outbox.Ordered(t.Context(), 1, "b", 10)
+	require.NoError(t, err)
+	require.Empty(t, none.Heads)
+}
