@@ -356,6 +356,11 @@ func TestTwoDispatchersKeepTheOrderOfTheFeed(t *testing.T) {
 		Name: "crm", To: "crm", Active: true, OrderBy: ".event.type",
 	}, ada)
 	require.NoError(t, err)
+	// Transactions commit long after their first write, in another order.
+	db.exec(`CREATE FUNCTION commit_slowly() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_sleep(random() * 0.03); RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER commits_slowly AFTER INSERT ON delivery_queue DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION commit_slowly()`)
 	start, err := db.Changes.Now(t.Context())
 	require.NoError(t, err)
 
@@ -375,13 +380,14 @@ func TestTwoDispatchersKeepTheOrderOfTheFeed(t *testing.T) {
 		})
 	}
 	for range writers {
+		own := openURL(t, db.url) // one process writes its events together
 		group.Go(func() error {
 			for range each {
 				r, p := receipt(), parsed()
 				p.Type = fmt.Sprintf("key.%d", rand.IntN(keys))
 				r.Type = p.Type
 				typeOf.Store(r.ID, p.Type)
-				if _, err := db.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r)); err != nil {
+				if _, err := own.Writer.Write(t.Context(), event.WholeEvent, r, body, p, runOf(r)); err != nil {
 					failed.Store(true)
 					return err
 				}
