@@ -189,6 +189,22 @@ func (s *stub) Resend(_ context.Context, k delivery.Key, by oversight.Actor) (de
 	return someDelivery(), s.changed("resend", by)
 }
 
+func (s *stub) SkipHead(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	return s.CancelDelivery(context.Background(), k, by)
+}
+
+func (s *stub) PauseHead(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	return s.CancelDelivery(context.Background(), k, by)
+}
+
+func (s *stub) ResumeHead(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	return s.CancelDelivery(context.Background(), k, by)
+}
+
+func (s *stub) Ordered(context.Context, int64, string, int) (delivery.Ordered, error) {
+	return delivery.Ordered{Heads: []delivery.OrderHead{}}, nil
+}
+
 func (s *stub) CancelDelivery(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	s.key = k
 	return someDelivery(), s.changed("cancel delivery", by)

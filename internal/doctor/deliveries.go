@@ -44,6 +44,7 @@ func (d *doctor) examineDeliveries(ctx context.Context) {
 	d.add("failing destinations", either(len(stats.Failing) == 0, resultWarn), why, advice)
 	d.examineSubscriptions(ctx)
 	d.examineFilters(ctx)
+	d.examineOrder(ctx)
 	d.examineVariables(ctx)
 	d.examineClientCertificates(ctx)
 }
@@ -113,6 +114,31 @@ func (d *doctor) examineFilters(ctx context.Context) {
 		d.add("filters", resultWarn, fmt.Sprintf("those of subscriptions take %s for an event of %s %s; what takes longer than 20ms "+
 			"is matched a second later", took.Round(time.Millisecond), m.Receipt.Provider, m.Type),
 			"`holdfast subscription check NAME` shows what a filter costs, and how it can be indexed")
+	}
+}
+
+// examineOrder reports keys whose head blocks others, and the transactions that delay ordered deliveries.
+func (d *doctor) examineOrder(ctx context.Context) {
+	l, err := d.store.Outbox.OrderBacklog(ctx)
+	if err != nil {
+		d.failed("ordered deliveries", err, "run `holdfast migrate`")
+		return
+	}
+	if l.OldestUnsorted > behindWarn {
+		lag, err := d.store.Changes.FeedLag(ctx)
+		if err != nil {
+			d.failed("ordered deliveries", err, "run `holdfast migrate`")
+			return
+		}
+		d.add("ordered deliveries", above(l.OldestUnsorted, behindWarn, behindFail), fmt.Sprintf(
+			"have waited for %s for the end of transactions that began earlier: %s", word.Age(l.OldestUnsorted), blockersOf(lag.Blockers)),
+			"if no transaction is that old, no worker runs; otherwise look what the process does, and end it "+
+				"(`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
+	}
+	if l.Blocked > 0 {
+		d.add("ordered keys", resultWarn, fmt.Sprintf("%d blocked for more than %s, the oldest for %s, of %s", l.Blocked,
+			word.Duration(delivery.OrderBlockedAfter), word.Age(l.OldestHead), strings.Join(l.Examples, ", ")),
+			"`holdfast subscription order NAME` shows which delivery fails; skip it or cancel it if others shall go first")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,8 @@ type destinationPage struct {
 	Subscriptions []delivery.Subscription
 	// Waiting are some open deliveries and Ended some ended ones, newest events first.
 	Waiting, Ended []deliveryapi.DeliveryView
+	// Orders are the ordered subscriptions.
+	Orders []subscriptionOrder
 	// Attempts counts the attempts by result, and Duration shows how long they took; nil if they aren't counted.
 	Attempts, Duration *plot.Bars
 }
@@ -32,6 +35,33 @@ type destinationPage struct {
 // Cancel returns the confirmation page for canceling all waiting deliveries.
 func (p destinationPage) Cancel() string {
 	return cancelPath + "?" + frame.Query("destination", p.Name)
+}
+
+// subscriptionOrder is how far the ordered deliveries of a subscription are. Heads are those that block others, have failed, or
+// are paused.
+type subscriptionOrder struct {
+	delivery.Subscription
+	delivery.Ordered
+}
+
+// ordersOnPage is how many ordered subscriptions the page shows.
+const ordersOnPage = 10
+
+func (c *Console) addOrders(ctx context.Context, page *destinationPage) error {
+	for _, s := range page.Subscriptions {
+		if s.OrderBy == "" || len(page.Orders) == ordersOnPage {
+			continue
+		}
+		o, err := c.API.Outbound.Deliveries.Ordered(ctx, s.ID, "", deliveriesOnPage)
+		if err != nil {
+			return err
+		}
+		o.Heads = slices.DeleteFunc(o.Heads, func(h delivery.OrderHead) bool {
+			return h.Waiting == 0 && h.Attempts == 0 && !h.Paused
+		})
+		page.Orders = append(page.Orders, subscriptionOrder{s, o})
+	}
+	return nil
 }
 
 // deliveriesOnPage is how many deliveries of each kind the page shows.
@@ -158,6 +188,9 @@ func (c *Console) destination(ctx *fiber.Ctx) (page destinationPage, err error) 
 		if s.DestinationID == page.ID {
 			page.Subscriptions = append(page.Subscriptions, s)
 		}
+	}
+	if err := c.addOrders(ctx.UserContext(), &page); err != nil {
+		return page, err
 	}
 	if page.Waiting, err = c.someDeliveries(ctx, delivery.Query{DestinationID: page.ID, Open: true}); err != nil {
 		return page, err

@@ -381,7 +381,8 @@ func (p eventPage) deliveryMoments() (all []moment) {
 var blockedBy = map[string]string{
 	"paused": "the destination is paused", "disabled": "the destination is disabled", "breaker": "its breaker is open",
 	"full": "the destination has its max in flight", "rate": "the destination's rate limit",
-	"busy": "the endpoint asked for a pause",
+	"busy": "the endpoint asked for a pause", "order": "an earlier delivery of its key",
+	"unsorted": "a transaction that began earlier and is still open", "key_paused": "its key is paused",
 }
 
 func (p eventPage) operatorMoments() (all []moment) {

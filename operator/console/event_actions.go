@@ -282,6 +282,63 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(k.EventID), "Canceled the delivery to "+d.Subscription+".")
 }
 
+// headAction changes the head of an ordered key.
+type headAction struct {
+	title, question, done string
+	change                func(context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error)
+}
+
+// headActionOf returns the action that the path names.
+func (c *Console) headActionOf(ctx *fiber.Ctx) (a headAction, verb string, err error) {
+	verb = ctx.Params("verb")
+	switch all := c.API.Outbound.Deliveries; verb {
+	case "skip":
+		return headAction{
+			"Skip", "Moves this delivery to the end of its key: it is attempted again after those that are pending now.",
+			"Skipped. The next delivery of its key follows.", all.SkipHead,
+		}, verb, nil
+	case "pause":
+		return headAction{
+			"Pause the key", "Attempts neither this delivery nor those behind it until you resume it.", "Paused the key.", all.PauseHead,
+		}, verb, nil
+	case "resume":
+		return headAction{
+			"Attempt now", "Attempts this delivery now. The others of its key follow.", "The delivery is due now.", all.ResumeHead,
+		}, verb, nil
+	}
+	return a, verb, event.ErrNotFound
+}
+
+func (c *Console) confirmHead(ctx *fiber.Ctx) error {
+	a, verb, err := c.headActionOf(ctx)
+	if err != nil {
+		return err
+	}
+	return c.confirmDelivery(ctx, "/head/"+verb, frame.Confirm{
+		Title: a.title, Button: a.title, Reason: "optional", Question: a.question,
+	})
+}
+
+func (c *Console) changeHead(ctx *fiber.Ctx) error {
+	a, _, err := c.headActionOf(ctx)
+	if err != nil {
+		return err
+	}
+	k, err := deliveryOf(ctx)
+	if err != nil {
+		return err
+	}
+	reason, err := reasonOf(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := a.change(ctx.UserContext(), k, httpapi.Actor(ctx, reason))
+	if err != nil {
+		return err
+	}
+	return c.Done(ctx, destinationPath(d.Destination)+"#order", a.done)
+}
+
 // confirmResend asks for confirmation to deliver a processed event again.
 func (c *Console) confirmResend(ctx *fiber.Ctx) error {
 	id, err := httpapi.PathUUID(ctx)

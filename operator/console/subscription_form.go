@@ -48,6 +48,10 @@ func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
 			Name: "events.filter", Label: "Filter", Value: s.Events.Filter, Hint: `jq that has to give true: .body.livemode == true`,
 		},
 		formOf(s, to),
+		&field{
+			Name: "order_by", Label: "Order by", Value: string(s.OrderBy),
+			Hint: `jq that gives a key: events of one key are delivered one at a time, in order. Empty: no order. .body.data.object.customer`,
+		},
 		&field{Name: "active", Label: "Deliver new events", Kind: fieldCheck, Value: textOfCheck(s.Active)})
 	f.Groups = []fieldGroup{main}
 	return f
@@ -90,7 +94,7 @@ func (f *form) subscription(s delivery.Subscription) delivery.Subscription {
 		Providers: f.names("events.providers", s.Events.Providers), Types: f.names("events.types", s.Events.Types),
 		Filter: f.text("events.filter"),
 	}
-	s.Active = f.text("active") != ""
+	s.Active, s.OrderBy = f.text("active") != "", delivery.JQ(f.text("order_by"))
 	if f.field("body") != nil {
 		s.Body = f.text("body")
 	}

@@ -35,6 +35,7 @@ func createCommand() *cobra.Command {
 	flags.StringSliceVar(&o.events.Providers, "providers", nil, "only events of these providers")
 	flags.StringSliceVar(&o.events.Types, "types", nil, "only events of these types, which may be globs: customer.*")
 	flags.StringVar(&o.events.Filter, "filter", "", "only events for which this jq returns true")
+	flags.StringVar(&o.orderBy, "order-by", "", "jq that returns a key: one delivery of a key at a time, in order")
 	flags.StringVar(&o.body, "body", "", "to an endpoint: raw (default), envelope, or jq")
 	flags.StringVar(&o.start, "start", "", "to a task queue: start a workflow of this type")
 	flags.StringVar(&o.signal, "signal", "", "to a task queue: signal with this name (with --start, start it if needed)")
@@ -49,6 +50,7 @@ func createCommand() *cobra.Command {
 type createOptions struct {
 	to, url, proxy, queue, profile         string
 	body, start, signal, workflowID, input string
+	orderBy                                string
 	events                                 delivery.Events
 	rate                                   float64
 	secretStdin                            bool
@@ -105,7 +107,7 @@ func (o *createOptions) declare(name string) (s delivery.Subscription, to *deliv
 	if o.proxy != "" && o.url == "" {
 		return s, nil, errors.New("--proxy is for a new destination with --url")
 	}
-	s = delivery.Subscription{Name: name, To: o.to, Events: o.events, Active: true, Body: o.body}
+	s = delivery.Subscription{Name: name, To: o.to, Events: o.events, Active: true, OrderBy: delivery.JQ(o.orderBy), Body: o.body}
 	o.declareForm(&s)
 	switch {
 	case o.url != "":

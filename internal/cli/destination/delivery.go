@@ -24,9 +24,8 @@ func DeliveryCommand() *cobra.Command {
 	return cli.Group("delivery", "List failed deliveries and their causes; resend, cancel",
 		"  holdfast delivery list --subscription customers-to-crm\n"+
 			"  holdfast delivery resend stripe:evt_123 customers-to-crm",
-		listDeliveriesCommand(), showDeliveryCommand(),
-		resendDeliveryCommand(),
-		cancelCommand())
+		append([]*cobra.Command{listDeliveriesCommand(), showDeliveryCommand(), resendDeliveryCommand(), cancelCommand()},
+			headCommands()...)...)
 }
 
 func listDeliveriesCommand() *cobra.Command {
@@ -135,6 +134,7 @@ func writeDelivery(w io.Writer, d deliveryapi.DeliveryDetail) error {
 		"subscription", d.Subscription,
 		"destination", d.Destination,
 		"status", status,
+		"order key", d.OrderKey,
 		"code", d.Code,
 		"attempts", strconv.Itoa(d.Attempts),
 		"resent", generation,

@@ -25,7 +25,7 @@ func SubscriptionCommand() *cobra.Command {
 		stateCommand(kindSubscription, "pause", delivery.DestinationPaused),
 		stateCommand(kindSubscription, "resume", delivery.DestinationReady),
 		stateCommand(kindSubscription, "disable", delivery.DestinationDisabled),
-		rotateCommand(kindSubscription), testCommand(), checkCommand(), deleteSubscriptionCommand())
+		rotateCommand(kindSubscription), testCommand(), checkCommand(), orderCommand(), deleteSubscriptionCommand())
 }
 
 func listSubscriptionsCommand() *cobra.Command {

@@ -105,11 +105,22 @@ type DeliveryStore interface {
 	// Resend queues a delivery that has ended, in whatever way, or the first one of a processed event.
 	Resend(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 	CancelDelivery(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	Orders
 	// CountCancelable counts what CancelWaiting would cancel, up to delivery.MaxCanceled + 1.
 	CountCancelable(ctx context.Context, q delivery.Query) (int64, error)
 	// CancelWaiting cancels waiting deliveries that match a query, at most the given number and delivery.MaxCanceled. It commits in
 	// batches, each with its own audit entry.
 	CancelWaiting(ctx context.Context, q delivery.Query, most int64, by oversight.Actor) (canceled int64, err error)
+}
+
+// Orders reads and changes ordered deliveries. The head of a key is the one delivery of it that may be attempted.
+type Orders interface {
+	// Ordered returns how far the ordered deliveries of a subscription are, with up to limit heads. A key that isn't "" selects one.
+	Ordered(ctx context.Context, subscriptionID int64, key string, limit int) (delivery.Ordered, error)
+	// SkipHead moves the head of a key to the end of the key, PauseHead stops the key, ResumeHead makes its head due now.
+	SkipHead(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	PauseHead(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
+	ResumeHead(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error)
 }
 
 // Resender resends the events of a time range.

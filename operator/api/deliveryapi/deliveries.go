@@ -138,6 +138,15 @@ func (o *API) deliveryRoutes() []httpapi.Route {
 		httpapi.Post("cancelDelivery", one+"/cancel", "Cancel a pending or retrying delivery, or discard a failed one",
 			o.changeDelivery(o.Deliveries.CancelDelivery)).
 			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
+		httpapi.Post("skipDelivery", one+"/skip", "Move the head of an ordered key to the end of the key",
+			o.changeDelivery(o.Deliveries.SkipHead)).
+			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
+		httpapi.Post("pauseDelivery", one+"/pause", "Pause an ordered key at its head",
+			o.changeDelivery(o.Deliveries.PauseHead)).
+			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
+		httpapi.Post("resumeDelivery", one+"/resume", "Attempt the head of an ordered key now, also if the key is paused",
+			o.changeDelivery(o.Deliveries.ResumeHead)).
+			With(deliveryKey...).MayTake(httpapi.Reasoned{}).Returns(fiber.StatusOK, DeliveryView{}),
 	}
 }
 

@@ -64,6 +64,10 @@ func (o *API) subscriptionRoutes() []httpapi.Route {
 			Takes(SubscriptionRequest{}).Returns(fiber.StatusCreated, SubscriptionView{}),
 		httpapi.Get("showSubscription", one, "One subscription", o.showSubscription).
 			With(subscriptionName).Returns(fiber.StatusOK, SubscriptionView{}),
+		httpapi.Get("listOrder", one+"/order", "Ordered keys of a subscription, the longest blocked first, and how many wait", o.listOrder).
+			Explain("The head of a key is the one delivery of it that may be attempted; the others of the key wait behind it.").
+			With(subscriptionName, httpapi.TextParameter("key", "Only this key."), httpapi.LimitParameter).
+			Returns(fiber.StatusOK, delivery.Ordered{}),
 		httpapi.Put("replaceSubscription", one, "Replace a subscription, or create it", o.replaceSubscription).
 			Explain("Fields missing in the body get their defaults.").
 			With(subscriptionName).Takes(subscriptionChange{}).Returns(fiber.StatusOK, SubscriptionView{}),
@@ -98,6 +102,25 @@ func (o *API) targetRoutes(one string) []httpapi.Route {
 		change("disableSubscription", "disable", "Disable its destination, with all subscriptions to it",
 			o.setState(o.targetOf, delivery.DestinationDisabled)),
 	}
+}
+
+func (o *API) listOrder(c *fiber.Ctx) error {
+	q := httpapi.QueryOf(c, httpapi.TextParameter("key", ""), httpapi.LimitParameter)
+	key, limit := q.Text("key"), q.Limit()
+	if q.Err != nil {
+		return q.Err
+	}
+	name, err := httpapi.PathText(c, "name")
+	if err != nil {
+		return err
+	}
+	return httpapi.RespondWith(c, func(ctx context.Context) (delivery.Ordered, error) {
+		s, err := o.Subscriptions.Subscription(ctx, name)
+		if err != nil {
+			return delivery.Ordered{}, err
+		}
+		return o.Deliveries.Ordered(ctx, s.ID, key, limit)
+	})
 }
 
 func (o *API) listSubscriptions(c *fiber.Ctx) error {
