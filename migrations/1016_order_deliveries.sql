@@ -1,7 +1,7 @@
 -- Ordered deliveries: a subscription with order_by delivers events of one key one at a time, in the order of the change feed.
 --
--- The columns of delivery_queue are null for all other deliveries, and the indexes don't have them. order_key is the key;
--- order_state says how far the delivery is:
+-- The columns of delivery_queue are null for all other deliveries, and the indexes don't have them. order_key is the ID of the
+-- subscription, a colon, and the key; order_state says how far the delivery is:
 --
 --   new      queued, and not sorted yet: a transaction that began before order_xid, which queued it, may still queue one that
 --            precedes it. order_place is its place among those of the same transaction
@@ -23,7 +23,7 @@ SET lock_timeout = 0;
 SET statement_timeout = 0;
 SET lock_timeout = '5s';
 ALTER TABLE delivery_queue
-    ADD COLUMN IF NOT EXISTS order_key   text,
+    ADD COLUMN IF NOT EXISTS order_key   text COLLATE "C",
     ADD COLUMN IF NOT EXISTS order_state text,
     ADD COLUMN IF NOT EXISTS order_xid   xid8,
     ADD COLUMN IF NOT EXISTS order_place bigint,
@@ -33,9 +33,8 @@ ALTER TABLE delivery_queue
         CHECK (order_state IN ('new', 'waiting', 'head', 'paused')) NOT VALID;
 
 CREATE TABLE IF NOT EXISTS delivery_order_freed (
-    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    subscription_id bigint NOT NULL,
-    order_key       text   NOT NULL
+    id        bigint           GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    order_key text COLLATE "C" NOT NULL
 ) WITH (
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 20000,
@@ -48,7 +47,7 @@ BEGIN
     EXECUTE format($fn$
         CREATE OR REPLACE FUNCTION free_order_key() RETURNS trigger LANGUAGE plpgsql SET search_path = %1$I, pg_temp AS $body$
         BEGIN
-            INSERT INTO delivery_order_freed (subscription_id, order_key) VALUES (OLD.subscription_id, OLD.order_key);
+            INSERT INTO delivery_order_freed (order_key) VALUES (OLD.order_key);
             RETURN NULL;
         END $body$ $fn$, current_schema());
 END $make$;
@@ -62,11 +61,11 @@ DROP INDEX CONCURRENTLY IF EXISTS delivery_queue_unsorted;
 CREATE INDEX CONCURRENTLY delivery_queue_unsorted ON delivery_queue (order_xid, order_place) WHERE order_state = 'new';
 -- A key has one head.
 DROP INDEX CONCURRENTLY IF EXISTS delivery_queue_heads;
-CREATE UNIQUE INDEX CONCURRENTLY delivery_queue_heads ON delivery_queue (subscription_id, order_key)
+CREATE UNIQUE INDEX CONCURRENTLY delivery_queue_heads ON delivery_queue (order_key)
     WHERE order_state IN ('head', 'paused');
 -- The next one of a key, and how many wait behind its head.
 DROP INDEX CONCURRENTLY IF EXISTS delivery_queue_behind;
-CREATE INDEX CONCURRENTLY delivery_queue_behind ON delivery_queue (subscription_id, order_key, order_place)
+CREATE INDEX CONCURRENTLY delivery_queue_behind ON delivery_queue (order_key, order_place)
     WHERE order_state = 'waiting';
 -- Lists: the heads that have been there the longest.
 DROP INDEX CONCURRENTLY IF EXISTS delivery_queue_heads_by_age;

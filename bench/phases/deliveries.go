@@ -14,6 +14,7 @@ import (
 // The sides with deliveries.
 const (
 	sideBulkTo  = "bulk event to an endpoint"
+	sideOrdered = "bulk event to an endpoint, in the order of 256 keys"
 	sideBulk100 = "bulk event to 100 endpoints"
 	sidePacedTo = "event to an endpoint, at 47/s"
 )
@@ -36,7 +37,9 @@ func deliveries(ctx context.Context, s *bench) (err error) {
 	return s.Serving(ctx, lab.ProductDatabase, func(plain *lab.Node) error {
 		to := outlet{Endpoints: []*lab.Endpoint{one}, Each: 1}
 		err := s.WithOutlet(ctx, "deliveries", suite.Endpoints(1, one), to, func(o *outlet) error {
-			return s.toEndpoint(ctx, plain, o)
+			return s.WithOutlet(ctx, "ordered", suite.Ordered(one), to, func(ordered *outlet) error {
+				return s.toEndpoint(ctx, plain, o, ordered)
+			})
 		})
 		if err != nil {
 			return err
@@ -48,18 +51,20 @@ func deliveries(ctx context.Context, s *bench) (err error) {
 	})
 }
 
-func (s *bench) toEndpoint(ctx context.Context, plain *lab.Node, o *outlet) error {
+func (s *bench) toEndpoint(ctx context.Context, plain *lab.Node, o, ordered *outlet) error {
 	paced := s.Paced(sidePacedTo, o.Load(suite.Stripe), o.Endpoints[0], func(path string) ([]float64, error) {
 		return o.FromAck(ctx, path)
 	})
 	t, err := s.Alternate(ctx, s.Full(sideBulk, suite.Load(plain, suite.Firehose)),
-		s.Full(sideBulkTo, o.Load(suite.Firehose)), paced)
+		s.Full(sideBulkTo, o.Load(suite.Firehose)), s.Full(sideOrdered, ordered.Load(suite.Firehose)), paced)
 	if err != nil {
 		return err
 	}
 	s.Samples("ACK to POST p50 at 47/s", "ms", figures.AtMost(5), t.Values(sidePacedTo, done50))
 	s.Samples("ACK to POST p99 at 47/s", "ms", figures.AtMost(15), t.Values(sidePacedTo, done99))
 	s.Samples("bulk to an endpoint / bulk without", "", nil, t.Ratios(sideBulkTo, sideBulk, suite.RateOf))
+	s.Samples("bulk to an endpoint, in the order of 256 keys / without", "", nil, t.Ratios(sideOrdered, sideBulkTo, suite.RateOf))
+	s.Samples("CPU of an ordered delivery", "ms", nil, t.Differences(sideOrdered, sideBulk))
 	s.Samples("CPU of a delivery", "ms", nil, t.Differences(sideBulkTo, sideBulk))
 	s.Samples("bulk events to an endpoint", "/s", nil, t.Values(sideBulkTo, suite.RateOf))
 	return s.TakeProfile(ctx, "deliveries", o.Load(suite.Firehose))

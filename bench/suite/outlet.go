@@ -91,6 +91,14 @@ func Endpoints(n int, r *lab.Endpoint) func(context.Context, *persistence.Store)
 	}
 }
 
+// Ordered subscribes an endpoint to everything, in the order of 256 keys.
+func Ordered(r *lab.Endpoint) func(context.Context, *persistence.Store) error {
+	return func(ctx context.Context, store *persistence.Store) error {
+		d := delivery.Destination{Name: "ordered", HTTP: &delivery.HTTP{URL: r.URL}, InFlight: inFlight}
+		return Subscribe(ctx, store, d, delivery.Subscription{OrderBy: ".event.id[-2:]"})
+	}
+}
+
 // OwnWorkflows subscribes a task queue without workers to everything.
 func OwnWorkflows(ctx context.Context, store *persistence.Store) error {
 	d := delivery.Destination{

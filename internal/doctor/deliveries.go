@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast/delivery"
+	"holdfast/event/feed"
 	"holdfast/event/oversight"
 	"holdfast/internal/config"
 	"holdfast/internal/stores"
@@ -124,14 +125,18 @@ func (d *doctor) examineOrder(ctx context.Context) {
 		d.failed("ordered deliveries", err, "run `holdfast migrate`")
 		return
 	}
+	lag, err := d.store.Changes.FeedLag(ctx)
+	if err != nil {
+		d.failed("ordered deliveries", err, "run `holdfast migrate`")
+		return
+	}
+	d.reportOrder(l, lag.Blockers)
+}
+
+func (d *doctor) reportOrder(l delivery.OrderBacklog, blockers []feed.Blocker) {
 	if l.OldestUnsorted > behindWarn {
-		lag, err := d.store.Changes.FeedLag(ctx)
-		if err != nil {
-			d.failed("ordered deliveries", err, "run `holdfast migrate`")
-			return
-		}
 		d.add("ordered deliveries", above(l.OldestUnsorted, behindWarn, behindFail), fmt.Sprintf(
-			"have waited for %s for the end of transactions that began earlier: %s", word.Age(l.OldestUnsorted), blockersOf(lag.Blockers)),
+			"have waited for %s for the end of transactions that began earlier: %s", word.Age(l.OldestUnsorted), blockersOf(blockers)),
 			"if no transaction is that old, no worker runs; otherwise look what the process does, and end it "+
 				"(`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
 	}

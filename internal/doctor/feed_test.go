@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/delivery"
 	"holdfast/event/feed"
 	"holdfast/event/oversight"
 )
@@ -35,4 +36,22 @@ func TestTheFeedsBlockerIsNamed(t *testing.T) {
 	d := &doctor{}
 	d.reportFeed(feed.Lag{Behind: time.Hour})
 	require.Contains(t, d.findings[0].Detail, "may not see")
+}
+
+// Of ordered deliveries, the doctor reports what delays them, and which subscription has a blocked key.
+func TestBlockedOrdersAreReported(t *testing.T) {
+	t.Parallel()
+	d := &doctor{}
+	d.reportOrder(delivery.OrderBacklog{OldestHead: time.Minute, OldestUnsorted: time.Second}, nil)
+	require.Empty(t, d.findings, "a minute is no reason")
+
+	d.reportOrder(delivery.OrderBacklog{
+		Blocked: 2, OldestHead: time.Hour, OldestUnsorted: 20 * time.Minute, Examples: []string{"crm", "shop"},
+	}, []feed.Blocker{{PID: 4711, Database: "holdfast", Role: "ada", Application: "psql", Since: time.Unix(1_760_000_000, 0)}})
+	require.Len(t, d.findings, 2)
+	require.Equal(t, resultFail, d.findings[0].Result)
+	require.Contains(t, d.findings[0].Detail, "process 4711 (psql of ada")
+	require.Equal(t, resultWarn, d.findings[1].Result)
+	require.Contains(t, d.findings[1].Detail, "crm, shop")
+	require.Contains(t, d.findings[1].Advice, "holdfast subscription order NAME")
 }

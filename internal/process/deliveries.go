@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -125,6 +126,7 @@ func (p *process) watchFailing(ctx context.Context) (more bool, err error) {
 // observeDeliveries exports the waiting deliveries as a metric. All delivering processes export the same values.
 func (p *process) observeDeliveries() error {
 	read := recently(queuesAge, p.store.Outbox.DeliveryStats)
+	readOrder := recently(queuesAge, p.store.Outbox.OrderBacklog)
 	return p.telemetry.ObserveDeliveries(func(context.Context) (telemetry.DeliveryFigures, error) {
 		stats, err := read()
 		f := telemetry.DeliveryFigures{
@@ -150,6 +152,8 @@ func (p *process) observeDeliveries() error {
 			age := time.Since(*stats.OldestSecret)
 			f.OldestSecret = &age
 		}
-		return f, err
+		order, failed := readOrder()
+		f.OldestHead, f.OldestUnsorted = order.OldestHead, order.OldestUnsorted
+		return f, errors.Join(err, failed)
 	})
 }

@@ -225,14 +225,17 @@ type DeliveryFigures struct {
 	Failing map[string]string
 	// OldestSecret is the age of the secret that was changed least recently; nil without secrets.
 	OldestSecret *time.Duration
+	// OldestHead is how long the oldest head of an ordered key with others behind it has been there, OldestUnsorted how long the
+	// first ordered delivery has waited for earlier transactions.
+	OldestHead, OldestUnsorted time.Duration
 }
 
 // ObserveDeliveries exports the waiting deliveries. Only failing destinations have their own series: there may be ten thousand
 // of the others.
 func (t *Telemetry) ObserveDeliveries(read func(context.Context) (DeliveryFigures, error)) error {
-	var errs [6]error
+	var errs [8]error
 	var waiting, breakers, states, failing metric.Int64ObservableGauge
-	var oldest, secret metric.Float64ObservableGauge
+	var oldest, secret, head, unsorted metric.Float64ObservableGauge
 	waiting, errs[0] = t.meter().Int64ObservableGauge("holdfast_deliveries_open",
 		metric.WithDescription("Deliveries that have not ended, by status."))
 	oldest, errs[1] = t.meter().Float64ObservableGauge("holdfast_deliveries_oldest_seconds", metric.WithUnit("s"),
@@ -245,6 +248,10 @@ func (t *Telemetry) ObserveDeliveries(read func(context.Context) (DeliveryFigure
 		metric.WithDescription("1 for each of the 20 destinations that have been failing longest, by name and breaker."))
 	secret, errs[5] = t.meter().Float64ObservableGauge("holdfast_destination_secret_oldest_seconds", metric.WithUnit("s"),
 		metric.WithDescription("How long ago the secret of a destination was changed that was changed least recently."))
+	head, errs[6] = t.meter().Float64ObservableGauge("holdfast_deliveries_order_head_oldest_seconds", metric.WithUnit("s"),
+		metric.WithDescription("How long the oldest head of an ordered key has blocked other deliveries of its key."))
+	unsorted, errs[7] = t.meter().Float64ObservableGauge("holdfast_deliveries_order_unsorted_oldest_seconds", metric.WithUnit("s"),
+		metric.WithDescription("How long the first ordered delivery has waited for the end of transactions that began earlier."))
 	return t.registerStore("deliveries", errors.Join(errs[:]...), func(ctx context.Context, o metric.Observer) error {
 		f, err := read(ctx)
 		for status, n := range f.Waiting {
@@ -263,6 +270,8 @@ func (t *Telemetry) ObserveDeliveries(read func(context.Context) (DeliveryFigure
 		if f.OldestSecret != nil {
 			o.ObserveFloat64(secret, f.OldestSecret.Seconds())
 		}
+		o.ObserveFloat64(head, f.OldestHead.Seconds())
+		o.ObserveFloat64(unsorted, f.OldestUnsorted.Seconds())
 		return err
-	}, waiting, oldest, breakers, states, failing, secret)
+	}, waiting, oldest, breakers, states, failing, secret, head, unsorted)
 }

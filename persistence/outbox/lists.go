@@ -22,7 +22,7 @@ const (
 	openColumns = `
 SELECT q.event_id::text, q.subscription_id, coalesce(sub.name, ''), q.destination_id, coalesce(dest.name, ''),
        coalesce(e.provider, ''), coalesce(e.type, ''), ` + openStatus + `, q.last_code, q.attempts, q.generation,
-       coalesce(q.order_key, ''), CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN ''
+       ` + keyOfQ + `, CASE WHEN q.lease IS NOT NULL AND q.due_at > statement_timestamp() THEN ''
             WHEN q.order_state = 'new' THEN 'unsorted' WHEN q.order_state = 'waiting' THEN 'order'
             WHEN q.order_state = 'paused' THEN 'key_paused'
             WHEN s.state IN ('paused', 'disabled') THEN s.state

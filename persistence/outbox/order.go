@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,18 @@ const (
        CASE WHEN hit.order_key <> '' THEN 'new' END, CASE WHEN hit.order_key <> '' THEN pg_current_xact_id() END,
        CASE WHEN hit.order_key <> '' THEN hit.n END`
 )
+
+// StoredOrderKey returns the column order_key for a key of a subscription: "" for "". It begins with the subscription, so that no
+// index of other columns fits a condition on a key, whatever PostgreSQL's statistics are.
+func StoredOrderKey(subscriptionID int64, key string) string {
+	if key == "" {
+		return ""
+	}
+	return strconv.FormatInt(subscriptionID, 10) + ":" + key
+}
+
+// keyOfQ is the key in column order_key of q.
+const keyOfQ = `coalesce(substr(q.order_key, strpos(q.order_key, ':') + 1), '')`
 
 // Ordered deliveries are queued as new, with due_at = infinity, so that no lease reads them however many wait. The sorter makes
 // one delivery of each key its head, which is due like any other delivery. It works alone (lockSorter), so that what it reads of
@@ -44,20 +57,17 @@ UPDATE delivery_queue AS q SET order_xid = '0', order_place = r.n
 
 	// freedKeys are the keys of some notes. A key may have several.
 	freedKeys = `
-       (SELECT DISTINCT subscription_id, order_key
-          FROM (SELECT subscription_id, order_key FROM delivery_order_freed ORDER BY id LIMIT $1) AS first_ones) AS k`
+       (SELECT DISTINCT order_key FROM (SELECT order_key FROM delivery_order_freed ORDER BY id LIMIT $1) AS first_ones) AS k`
 
 	// firstBehind is the first delivery behind the head of key k.
 	firstBehind = `
        SELECT q.ctid AS place FROM delivery_queue AS q
-        WHERE q.subscription_id = k.subscription_id AND q.order_key = k.order_key AND q.order_state = 'waiting'
-        ORDER BY q.order_place LIMIT 1`
+        WHERE q.order_key = k.order_key AND q.order_state = 'waiting' ORDER BY q.order_place LIMIT 1`
 
 	// hasHead is true if key k has a head.
 	hasHead = `
        EXISTS (SELECT FROM delivery_queue AS h
-                WHERE h.subscription_id = k.subscription_id AND h.order_key = k.order_key
-                  AND h.order_state IN ('head', 'paused') OFFSET 0)`
+                WHERE h.order_key = k.order_key AND h.order_state IN ('head', 'paused') OFFSET 0)`
 
 	// lockNext locks the next delivery of each freed key. It waits for a transaction that ends it, and then locks the one after it:
 	// skipping it would break the order if that transaction is rolled back. leaseDue explains why promote finds rows by their ctid,
@@ -79,8 +89,7 @@ RETURNING q.destination_id`
 DELETE FROM delivery_order_freed AS k
  WHERE k.id = ANY (ARRAY(SELECT id FROM delivery_order_freed ORDER BY id LIMIT $1))
    AND (` + hasHead + ` OR NOT EXISTS (
-       SELECT FROM delivery_queue AS q
-        WHERE q.subscription_id = k.subscription_id AND q.order_key = k.order_key AND q.order_state = 'waiting' OFFSET 0))`
+       SELECT FROM delivery_queue AS q WHERE q.order_key = k.order_key AND q.order_state = 'waiting' OFFSET 0))`
 
 	// sortable selects the new deliveries whose place is known: all transactions that began before theirs have ended.
 	sortable = `
@@ -93,22 +102,22 @@ SELECT FROM delivery_queue` + sortable + ` ORDER BY order_xid, order_place LIMIT
 	// without a head and without others is its head.
 	sortNew = `
 WITH fresh AS MATERIALIZED (
-     SELECT ctid AS place, subscription_id, order_key, order_xid, order_place FROM delivery_queue` + sortable + `
+     SELECT ctid AS place, order_key, order_xid, order_place FROM delivery_queue` + sortable + `
         AND xmax = pg_current_xact_id()::xid
       ORDER BY order_xid, order_place LIMIT $1
 ), numbered AS (
-     SELECT k.*, row_number() OVER (PARTITION BY subscription_id, order_key ORDER BY order_xid, order_place) AS n
+     SELECT k.*, row_number() OVER (PARTITION BY order_key ORDER BY order_xid, order_place) AS n
        FROM fresh AS k
 ), known AS (
      SELECT k.*,
             CASE WHEN k.n = 1 THEN coalesce((
                  SELECT q.order_place FROM delivery_queue AS q
-                  WHERE q.subscription_id = k.subscription_id AND q.order_key = k.order_key AND q.order_state = 'waiting'
+                  WHERE q.order_key = k.order_key AND q.order_state = 'waiting'
                   ORDER BY q.order_place DESC LIMIT 1), 0) END AS last,
             CASE WHEN k.n = 1 THEN` + hasHead + ` END AS has_head
        FROM numbered AS k
 ), placed AS (
-     SELECT place, n + max(last) OVER (PARTITION BY subscription_id, order_key) AS order_place,
+     SELECT place, n + max(last) OVER (PARTITION BY order_key) AS order_place,
             n = 1 AND last = 0 AND NOT has_head AS is_head
        FROM known
 ), sorted AS (

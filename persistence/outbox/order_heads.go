@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -17,14 +18,14 @@ const (
 	// headsOf reads the oldest heads of a subscription, or the one of key $2. Up to 1,000 deliveries behind a head are counted; of
 	// more, the places of the first and the last one say how many there are at most.
 	headsOf = `
-SELECT q.order_key, q.event_id::text, ` + openStatus + `, q.order_state = 'paused', q.attempts, q.last_code, q.head_since,
+SELECT ` + keyOfQ + `, q.event_id::text, ` + openStatus + `, q.order_state = 'paused', q.attempts, q.last_code, q.head_since,
        CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN nullif(q.due_at, 'infinity') END,
        CASE WHEN behind.n <= 1000 THEN behind.n ELSE 1 + (
             SELECT order_place FROM delivery_queue AS w
-             WHERE w.subscription_id = $1 AND w.order_key = q.order_key AND w.order_state = 'waiting'
+             WHERE w.order_key = q.order_key AND w.order_state = 'waiting'
              ORDER BY w.order_place DESC LIMIT 1) - (
             SELECT order_place FROM delivery_queue AS w
-             WHERE w.subscription_id = $1 AND w.order_key = q.order_key AND w.order_state = 'waiting'
+             WHERE w.order_key = q.order_key AND w.order_state = 'waiting'
              ORDER BY w.order_place LIMIT 1) END
   FROM (SELECT * FROM delivery_queue
          WHERE subscription_id = $1 AND order_state IN ('head', 'paused') AND ($2 = '' OR order_key = $2)
@@ -32,18 +33,21 @@ SELECT q.order_key, q.event_id::text, ` + openStatus + `, q.order_state = 'pause
  CROSS JOIN LATERAL (
        SELECT count(*) AS n FROM (
               SELECT FROM delivery_queue AS w
-               WHERE w.subscription_id = $1 AND w.order_key = q.order_key AND w.order_state = 'waiting' LIMIT 1001) AS w) AS behind
+               WHERE w.order_key = q.order_key AND w.order_state = 'waiting' LIMIT 1001) AS w) AS behind
  ORDER BY q.head_since`
 
 	countOrdered = `
 SELECT (SELECT count(*) FROM (SELECT FROM delivery_queue
-                               WHERE subscription_id = $1 AND order_state IN ('head', 'paused') LIMIT $2) AS heads),
-       (SELECT count(*) FROM (SELECT FROM delivery_queue WHERE subscription_id = $1 AND order_state = 'waiting' LIMIT $2) AS behind),
+                               WHERE order_key >= $1 || ':' AND order_key < $1 || ';' AND order_state IN ('head', 'paused')
+                               LIMIT $2) AS heads),
+       (SELECT count(*) FROM (SELECT FROM delivery_queue
+                               WHERE order_key >= $1 || ':' AND order_key < $1 || ';' AND order_state = 'waiting'
+                               LIMIT $2) AS behind),
        unsorted.n, unsorted.since
   FROM (SELECT count(*) AS n, min(queued_at) AS since
-          FROM (SELECT queued_at FROM (SELECT * FROM delivery_queue WHERE order_state = 'new'
+          FROM (SELECT queued_at FROM (SELECT queued_at, order_key FROM delivery_queue WHERE order_state = 'new'
                                         ORDER BY order_xid, order_place LIMIT $2) AS first_ones
-                 WHERE subscription_id = $1) AS of_subscription) AS unsorted`
+                 WHERE order_key >= $1 || ':' AND order_key < $1 || ';') AS of_subscription) AS unsorted`
 
 	// readBacklog reads up to 20 heads of each subscription that has any: those that have been there the longest, with others behind
 	// them.
@@ -59,7 +63,7 @@ WITH RECURSIVE ordered (id) AS (
             SELECT q.head_since FROM delivery_queue AS q
              WHERE q.subscription_id = o.id AND q.order_state IN ('head', 'paused') AND EXISTS (
                    SELECT FROM delivery_queue AS w
-                    WHERE w.subscription_id = q.subscription_id AND w.order_key = q.order_key AND w.order_state = 'waiting' OFFSET 0)
+                    WHERE w.order_key = q.order_key AND w.order_state = 'waiting' OFFSET 0)
              ORDER BY q.head_since LIMIT 20) AS h
       WHERE o.id IS NOT NULL
 )
@@ -76,9 +80,9 @@ WITH skipped AS (
      UPDATE delivery_queue
         SET order_state = 'new', order_xid = pg_current_xact_id(), order_place = 0, head_since = NULL, due_at = 'infinity', lease = NULL
       WHERE event_id = $1::uuid AND subscription_id = $2 AND order_state IN ('head', 'paused')
-  RETURNING subscription_id, order_key
+  RETURNING order_key
 )
-INSERT INTO delivery_order_freed (subscription_id, order_key) SELECT subscription_id, order_key FROM skipped`
+INSERT INTO delivery_order_freed (order_key) SELECT order_key FROM skipped`
 
 	pauseHead = `
 UPDATE delivery_queue SET order_state = 'paused', due_at = 'infinity', lease = NULL
@@ -90,14 +94,16 @@ UPDATE delivery_queue SET order_state = 'paused', due_at = 'infinity', lease = N
 func (s *Store) Ordered(ctx context.Context, subscriptionID int64, key string, limit int) (o delivery.Ordered, err error) {
 	o.Heads = []delivery.OrderHead{}
 	b := &pgx.Batch{}
-	b.Queue(headsOf, subscriptionID, postgres.Clean(key), min(limit, delivery.MaxOrderHeads)).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(postgres.InOrder)
+	key = StoredOrderKey(subscriptionID, postgres.Clean(key))
+	b.Queue(headsOf, subscriptionID, key, min(limit, delivery.MaxOrderHeads)).Query(func(rows pgx.Rows) (err error) {
 		o.Heads, err = pgx.AppendRows(o.Heads, rows, func(row pgx.CollectableRow) (h delivery.OrderHead, err error) {
 			err = row.Scan(&h.OrderKey, &h.EventID, &h.Status, &h.Paused, &h.Attempts, &h.Code, &h.Since, &h.DueAt, &h.Waiting)
 			return h, err
 		})
 		return err
 	})
-	b.Queue(countOrdered, subscriptionID, delivery.MaxOrderCounted).QueryRow(func(row pgx.Row) error {
+	b.Queue(countOrdered, strconv.FormatInt(subscriptionID, 10), delivery.MaxOrderCounted).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&o.Keys, &o.Waiting, &o.Unsorted, &o.UnsortedSince)
 	})
 	return o, postgres.Failure("read ordered deliveries", s.db.SendRead(ctx, b))
@@ -105,8 +111,12 @@ func (s *Store) Ordered(ctx context.Context, subscriptionID int64, key string, l
 
 // OrderBacklog returns how far the ordered deliveries of all subscriptions are. It counts up to 20 blocked keys of each.
 func (s *Store) OrderBacklog(ctx context.Context) (l delivery.OrderBacklog, err error) {
-	err = s.db.QueryRow(ctx, readBacklog, delivery.OrderBlockedAfter).Scan(&l.Blocked, &l.OldestHead, &l.OldestUnsorted, &l.Examples)
-	return l, postgres.Failure("read ordered deliveries", err)
+	b := &pgx.Batch{}
+	b.Queue(postgres.InOrder)
+	b.Queue(readBacklog, delivery.OrderBlockedAfter).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&l.Blocked, &l.OldestHead, &l.OldestUnsorted, &l.Examples)
+	})
+	return l, postgres.Failure("read ordered deliveries", s.db.SendRead(ctx, b))
 }
 
 // SkipHead moves the head of a key to the end of the key, so that the next delivery becomes the head. Its attempts so far count.

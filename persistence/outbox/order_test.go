@@ -33,7 +33,7 @@ func (o ordered) queue(keys ...string) []string {
 	ids := o.Queue(1, len(keys))
 	o.Exec(`
 UPDATE delivery_queue AS q
-   SET due_at = 'infinity', order_key = hit.order_key, order_state = 'new', order_xid = pg_current_xact_id(), order_place = hit.n
+   SET due_at = 'infinity', order_key = '1:' || hit.order_key, order_state = 'new', order_xid = pg_current_xact_id(), order_place = hit.n
   FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS hit (id, order_key, n) WHERE q.event_id = hit.id`, ids, keys)
 	return ids
 }
@@ -62,7 +62,9 @@ func (o ordered) attempts() (jobs []delivery.Job, ids []string) {
 	return jobs, ids
 }
 
-func (o ordered) deliver(jobs []delivery.Job) { o.Settle(persistencetest.Each(jobs, delivery.OK, "200")...) }
+func (o ordered) deliver(jobs []delivery.Job) {
+	o.Settle(persistencetest.Each(jobs, delivery.OK, "200")...)
+}
 
 func (o ordered) show(id string) delivery.Delivery {
 	o.T.Helper()
@@ -113,7 +115,7 @@ func TestDeliveriesWaitForEarlierTransactions(t *testing.T) {
 	tx, err := slow.Begin(t.Context())
 	require.NoError(t, err)
 	early := o.Queue(1, 1)
-	_, err = tx.Exec(t.Context(), `UPDATE delivery_queue SET due_at = 'infinity', order_key = 'a', order_state = 'new',
+	_, err = tx.Exec(t.Context(), `UPDATE delivery_queue SET due_at = 'infinity', order_key = '1:a', order_state = 'new',
        order_xid = pg_current_xact_id(), order_place = 1 WHERE event_id = $1`, early[0])
 	require.NoError(t, err)
 	late := o.queue("a", "b")
@@ -288,9 +290,9 @@ func TestWaitingDeliveriesAreNotRead(t *testing.T) {
 	o := newOrdered(t)
 	o.Exec(`
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at, order_key, order_state, order_place)
-SELECT gen_random_uuid(), 1, 1, 'infinity', 'a', 'waiting', n FROM generate_series(1, 20000) AS n`)
+SELECT gen_random_uuid(), 1, 1, 'infinity', '1:a', 'waiting', n FROM generate_series(1, 20000) AS n`)
 	id := o.Queue(1, 1)[0]
-	o.Exec(`UPDATE delivery_queue SET order_key = 'a', order_state = 'head', head_since = now() WHERE event_id = $1`, id)
+	o.Exec(`UPDATE delivery_queue SET order_key = '1:a', order_state = 'head', head_since = now() WHERE event_id = $1`, id)
 	o.Exec(`ANALYZE delivery_queue`)
 	read := func() int {
 		o.Exec(`SELECT pg_stat_force_next_flush()`)

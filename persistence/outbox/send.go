@@ -133,7 +133,7 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 				return 0, err
 			}
 		}
-		b.Queue(queueAgain, id, k.SubscriptionID, key).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
+		b.Queue(queueAgain, id, k.SubscriptionID, StoredOrderKey(k.SubscriptionID, key)).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
 		b.Queue(replaySent, id, k.SubscriptionID)
 	}
 	if by != nil {

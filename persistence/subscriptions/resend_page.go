@@ -240,7 +240,7 @@ func (o resent) read(
 					return err
 				}
 				if page.read, page.last = page.read+1, id; len(hits) > 0 && !hits[0].Failed && !hits[0].OrderFailed {
-					page.matching, page.keys = append(page.matching, id), append(page.keys, hits[0].OrderKey)
+					page.matching, page.keys = append(page.matching, id), append(page.keys, outbox.StoredOrderKey(o.ID, hits[0].OrderKey))
 				}
 			}
 		}

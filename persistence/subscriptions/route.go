@@ -187,7 +187,7 @@ func (p *pairs) add(eventID string, hits []delivery.Hit) {
 	for _, h := range hits {
 		p.events = append(p.events, eventID)
 		p.subscriptions, p.destinations = append(p.subscriptions, h.SubscriptionID), append(p.destinations, h.DestinationID)
-		p.keys = append(p.keys, h.OrderKey)
+		p.keys = append(p.keys, outbox.StoredOrderKey(h.SubscriptionID, h.OrderKey))
 		code := delivery.CodeFilterError
 		if h.OrderFailed {
 			code = delivery.CodeOrderByError

@@ -112,7 +112,7 @@ func (s *Store) queueMatches(
 	wanted, ordered, broken := Routed{hits: hits}.split()
 	if wanted = append(wanted, ordered...); len(wanted) > 0 {
 		ids := postgres.Column(wanted, func(h delivery.Hit) int64 { return h.SubscriptionID })
-		keys := postgres.Column(wanted, func(h delivery.Hit) string { return h.OrderKey })
+		keys := postgres.Column(wanted, func(h delivery.Hit) string { return outbox.StoredOrderKey(h.SubscriptionID, h.OrderKey) })
 		b.Queue(queueMatched, u.eventID, ids, keys).QueryRow(func(row pgx.Row) error { return row.Scan(destinations) })
 	}
 	var failed pairs
