@@ -56,8 +56,8 @@ type Delivery struct {
 	// OrderKey is the key within which an open delivery is ordered; "" if it isn't.
 	OrderKey string `json:"order_key,omitempty"`
 	// Waits says why an open delivery isn't in flight: "due" (scheduled), "paused", "disabled", "breaker", "full" (in-flight limit),
-	// "rate" (no slot soon), "busy" (the endpoint asked for a pause), "order" (behind the head of its key), "unsorted" (a transaction
-	// that began earlier is still open) or "key_paused" (the head of a key, which an operator has paused).
+	// "rate" (no slot soon), "busy" (the endpoint asked for a pause), "order" (behind the head of its key), "unsorted" (an earlier
+	// transaction is still open) or "key_paused" (the head of a key, which an operator has paused).
 	Waits    string    `json:"blocked_by,omitempty"`
 	QueuedAt time.Time `json:"queued_at"`
 	// DueAt is when the next attempt is due.

@@ -55,8 +55,8 @@ func (s *filterInput) orderOf(ctx context.Context, f *filter) orderResult {
 	return result
 }
 
-// KeyOf returns the order key of an event for a subscription; "" if its deliveries aren't ordered, or this one isn't. failed means
-// that order_by couldn't be evaluated.
+// KeyOf returns the order key of an event for a subscription; "" if this delivery isn't ordered. failed means that order_by
+// couldn't be evaluated.
 func (s Subscription) KeyOf(ctx context.Context, m Message) (key string, failed bool) {
 	if s.OrderBy == "" {
 		return "", false

@@ -15,8 +15,8 @@ type Subscription struct {
 	Events        Events `json:"events"`
 	// Active: new events are matched. Deliveries already queued go out either way.
 	Active bool `json:"active"`
-	// OrderBy is a jq expression over Message.Input. Deliveries for which it yields the same key go out one at a time, in the order of
-	// the change feed; "" means without order. See OrderKey for its values.
+	// OrderBy is a jq expression over Message.Input. Deliveries for which it yields the same key go out one at a time, in the order
+	// of the change feed; "" means without order. See OrderKey for its values.
 	OrderBy JQ `json:"order_by,omitempty"`
 
 	// Body is "raw" or "" for the received bytes, "envelope", "cloudevents" for a CloudEvent as JSON, "cloudevents-binary" for the

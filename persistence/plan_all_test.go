@@ -51,7 +51,7 @@ var readsEmptied = map[string]string{
 var askedAllTheTime = []string{"outbox.longestDue", "outbox.countFanOuts", "outbox.rearm", "subscriptions.readHead"}
 
 // sentInOrder lists the statements that are sent with postgres.InOrder.
-var sentInOrder = []string{"upkeep.purgeEvents", "upkeep.outdatedEvents"}
+var sentInOrder = []string{"upkeep.purgeEvents", "upkeep.outdatedEvents", "outbox.headsOf", "outbox.readBacklog"}
 
 // Every statement of the packages that has an argument finds its rows by an index, whatever the argument is, and doesn't read a
 // whole index: all constant texts that PostgreSQL can plan are planned, on large tables, with the settings of our transactions.

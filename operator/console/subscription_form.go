@@ -50,7 +50,7 @@ func subscriptionForm(s delivery.Subscription, to delivery.Destination) *form {
 		formOf(s, to),
 		&field{
 			Name: "order_by", Label: "Order by", Value: string(s.OrderBy),
-			Hint: `jq that gives a key: events of one key are delivered one at a time, in order. Empty: no order. .body.data.object.customer`,
+			Hint: `jq that gives a key: events of one key are delivered one at a time, in order. Empty: no order.`,
 		},
 		&field{Name: "active", Label: "Deliver new events", Kind: fieldCheck, Value: textOfCheck(s.Active)})
 	f.Groups = []fieldGroup{main}

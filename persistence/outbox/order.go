@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// OrderColumns are the columns of delivery_queue that OrderOfHit fills from the columns order_key ("" means none) and n (the place
-	// in this transaction) of "hit".
+	// OrderColumns are the columns of delivery_queue that OrderOfHit fills.
 	OrderColumns = `due_at, order_key, order_state, order_xid, order_place`
-	OrderOfHit   = `CASE hit.order_key WHEN '' THEN clock_timestamp() ELSE 'infinity' END, nullif(hit.order_key, ''),
+
+	// OrderOfHit reads the columns order_key ("" means none) and n (the place in this transaction) of "hit".
+	OrderOfHit = `CASE hit.order_key WHEN '' THEN clock_timestamp() ELSE 'infinity' END, nullif(hit.order_key, ''),
        CASE WHEN hit.order_key <> '' THEN 'new' END, CASE WHEN hit.order_key <> '' THEN pg_current_xact_id() END,
        CASE WHEN hit.order_key <> '' THEN hit.n END`
 )

@@ -78,7 +78,8 @@ SELECT count(*) FILTER (WHERE head_since < statement_timestamp() - $1::interval)
 	skipHead = `
 WITH skipped AS (
      UPDATE delivery_queue
-        SET order_state = 'new', order_xid = pg_current_xact_id(), order_place = 0, head_since = NULL, due_at = 'infinity', lease = NULL
+        SET order_state = 'new', order_xid = pg_current_xact_id(), order_place = 0, head_since = NULL,
+            due_at = 'infinity', lease = NULL
       WHERE event_id = $1::uuid AND subscription_id = $2 AND order_state IN ('head', 'paused')
   RETURNING order_key
 )

@@ -97,10 +97,10 @@ UPDATE dead_letters
 
 // Resend queues a delivery that has ended, in whatever way, as a new generation, which has a new ID for its destination. The
 // earlier outcome stays until this one has ended, and a dead letter is resolved once it is delivered. A delivery that is open
-// already is only made due now; one in flight is refused with code "delivery_under_way", one that waits behind the head of its key
-// with code "delivery_waits". An ordered one that has ended goes to the end of its key, by the present order_by. If a processed event was never queued
-// for the subscription (it didn't exist yet, was inactive or didn't match), it is queued now. It returns event.ErrNotFound if the
-// event or subscription doesn't exist.
+// already is only made due now; one in flight is refused with code "delivery_under_way", one behind the head of its key
+// with code "delivery_waits". An ordered one that has ended goes to the end of its key, by the present order_by. If a processed
+// event was never queued for the subscription (it didn't exist yet, was inactive or didn't match), it is queued now. It returns
+// event.ErrNotFound if the event or subscription doesn't exist.
 func (s *Store) Resend(ctx context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
 	destination, err := s.sendAgain(ctx, k, &by)
 	if err != nil {
@@ -133,7 +133,8 @@ func (s *Store) sendAgain(ctx context.Context, k delivery.Key, by *oversight.Act
 				return 0, err
 			}
 		}
-		b.Queue(queueAgain, id, k.SubscriptionID, StoredOrderKey(k.SubscriptionID, key)).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
+		key = StoredOrderKey(k.SubscriptionID, key)
+		b.Queue(queueAgain, id, k.SubscriptionID, key).QueryRow(func(row pgx.Row) error { return row.Scan(&destination) })
 		b.Queue(replaySent, id, k.SubscriptionID)
 	}
 	if by != nil {

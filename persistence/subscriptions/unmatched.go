@@ -33,7 +33,8 @@ SELECT t.event_id::text, ` + HeadVersion + `,
 WITH queued AS (
      INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, ` + outbox.OrderColumns + `)
      SELECT $1::uuid, s.id, s.destination_id, true, ` + outbox.OrderOfHit + `
-       FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS hit (id, order_key, n) JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
+       FROM unnest($2::bigint[], $3::text[]) WITH ORDINALITY AS hit (id, order_key, n)
+       JOIN subscriptions AS s ON s.id = hit.id AND s.deleted_at IS NULL
       WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = $1::uuid AND subscription_id = hit.id OFFSET 0)
          ON CONFLICT DO NOTHING
   RETURNING destination_id

@@ -97,7 +97,8 @@ func headCommand(verb, short, long, past string) *cobra.Command {
 func headCommands() []*cobra.Command {
 	return []*cobra.Command{
 		headCommand("skip", "Move the head of an ordered key to the end of the key",
-			"Let the deliveries behind this one go first: it is attempted again after those that\nwait now.", "goes to the end of its key"),
+			"Let the deliveries behind this one go first: it is attempted again after those that\nwait now.",
+			"goes to the end of its key"),
 		headCommand("pause", "Pause an ordered key at its head",
 			"Attempt neither this delivery nor those behind it until you resume it.", "is paused, and so is its key"),
 		headCommand("resume", "Attempt the head of an ordered key now, also if it is paused",

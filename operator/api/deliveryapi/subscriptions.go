@@ -64,7 +64,8 @@ func (o *API) subscriptionRoutes() []httpapi.Route {
 			Takes(SubscriptionRequest{}).Returns(fiber.StatusCreated, SubscriptionView{}),
 		httpapi.Get("showSubscription", one, "One subscription", o.showSubscription).
 			With(subscriptionName).Returns(fiber.StatusOK, SubscriptionView{}),
-		httpapi.Get("listOrder", one+"/order", "Ordered keys of a subscription, the longest blocked first, and how many wait", o.listOrder).
+		httpapi.Get("listOrder", one+"/order", "Ordered keys of a subscription, the longest blocked first, and how many wait",
+			o.listOrder).
 			Explain("The head of a key is the one delivery of it that may be attempted; the others of the key wait behind it.").
 			With(subscriptionName, httpapi.TextParameter("key", "Only this key."), httpapi.LimitParameter).
 			Returns(fiber.StatusOK, delivery.Ordered{}),
