@@ -30,6 +30,8 @@ func (c *Console) deliveryRoutes() []route {
 	return []route{
 		{"GET", deliveriesPath, c.listDeliveries},
 		{"GET", cancelPath, c.confirmCancelWaiting},
+		{"GET", deliveriesPath + "/:id/head/:verb", c.confirmHead},
+		{"POST", deliveriesPath + "/:id/head/:verb", c.changeHead},
 		{"POST", cancelPath, c.cancelWaiting},
 		{"GET", "/console/events/:id/resend-all", c.confirmResend},
 		{"POST", "/console/events/:id/resend-all", c.resendDeliveries},

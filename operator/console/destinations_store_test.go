@@ -34,6 +34,8 @@ type destinations struct {
 	sent          []delivery.Key
 	waiting       int64
 	canceled      []delivery.Query
+	ordered       map[int64]delivery.Ordered
+	skipped       []delivery.Key
 	did           []oversight.Actor
 	// condition is that of each destination; nil is healthy. A probe makes it probed.
 	condition *delivery.Condition
@@ -243,4 +245,17 @@ func (s *destinations) CancelWaiting(_ context.Context, q delivery.Query, most i
 	defer s.mu.Unlock()
 	s.canceled, s.did = append(s.canceled, q), append(s.did, by)
 	return min(most, s.waiting), nil
+}
+
+func (s *destinations) Ordered(_ context.Context, id int64, _ string, _ int) (delivery.Ordered, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ordered[id], nil
+}
+
+func (s *destinations) SkipHead(_ context.Context, k delivery.Key, by oversight.Actor) (delivery.Delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skipped, s.did = append(s.skipped, k), append(s.did, by)
+	return delivery.Delivery{EventID: k.EventID, Destination: "crm"}, nil
 }

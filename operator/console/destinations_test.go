@@ -318,3 +318,48 @@ func TestNothingIsTriedAgainWithoutARetry(t *testing.T) {
 	require.NotContains(t, page, "Try again now")
 	require.Contains(t, page, "the next event is sent as usual")
 }
+
+// The page of a destination shows which delivery blocks an ordered key, and operators can let the others go first.
+func TestBlockedKeysAreShown(t *testing.T) {
+	t.Parallel()
+	const id = "01a229db-e87e-7747-a3a5-47512eca36d8"
+	behind := newDestinations()
+	s := startShowing(t, behind.shown(), "", true)
+	status, _, _ := s.send(t, access.RoleIntegrator, "/console/new-destination", url.Values{
+		"name": {"crm"}, "http.url": {"https://crm.example.com"},
+	})
+	require.Equal(t, 200, status)
+	status, _, page := s.send(t, access.RoleIntegrator, "/console/destinations/crm/subscribe", url.Values{
+		"name": {"customers"}, "order_by": {".body.customer"}, "active": {"true"},
+	})
+	require.Less(t, status, 400, page)
+	sub := behind.subscriptions["customers"]
+	require.Equal(t, delivery.JQ(".body.customer"), sub.OrderBy)
+
+	_, page = s.look(t, access.RoleOperator, "/console/destinations/crm")
+	require.Contains(t, page, "No key is blocked.")
+	behind.ordered = map[int64]delivery.Ordered{sub.ID: {Keys: 7, Waiting: 4711, Heads: []delivery.OrderHead{
+		{OrderKey: "cus_<bad>", EventID: id, Status: delivery.Retrying, Code: "500", Attempts: 3, Since: time.Now(), Waiting: 4700},
+		{OrderKey: "cus_good", EventID: id, Status: delivery.Pending, Since: time.Now()},
+	}}}
+	_, page = s.look(t, access.RoleOperator, "/console/destinations/crm")
+	require.Contains(t, page, "cus_&lt;bad&gt;")
+	require.Contains(t, page, "4\u202f700")
+	require.NotContains(t, page, "cus_good", "it blocks nothing")
+	skip := "/console/deliveries/" + id + "/head/skip"
+	require.Contains(t, page, skip)
+	_, page = s.look(t, access.RoleViewer, "/console/destinations/crm")
+	require.Contains(t, page, "cus_&lt;bad&gt;")
+	require.NotContains(t, page, skip)
+
+	form := url.Values{"subscription": {strconv.FormatInt(sub.ID, 10)}}
+	status, _, _ = s.send(t, access.RoleViewer, skip, form)
+	require.Equal(t, 403, status)
+	require.Empty(t, behind.skipped)
+	status, to, _ := s.send(t, access.RoleOperator, skip, form)
+	require.Equal(t, 303, status)
+	require.Contains(t, to, "/console/destinations/crm")
+	require.Equal(t, []delivery.Key{{EventID: id, SubscriptionID: sub.ID}}, behind.skipped)
+	status, _, _ = s.send(t, access.RoleOperator, "/console/deliveries/"+id+"/head/explode", form)
+	require.Equal(t, 404, status)
+}

@@ -200,7 +200,7 @@ func deliveryOf(ctx *fiber.Ctx) (k delivery.Key, err error) {
 
 // confirmResendDelivery asks for confirmation: what was sent can't be taken back.
 func (c *Console) confirmResendDelivery(ctx *fiber.Ctx) error {
-	return c.confirmDelivery(ctx, "/resend", func(d delivery.Delivery) frame.Confirm {
+	return c.confirmDelivery(ctx, eventPath(ctx.Params("id"))+"/resend", func(d delivery.Delivery) frame.Confirm {
 		if !d.IsFinished() {
 			return frame.Confirm{
 				Title: "Try a delivery again now", Button: "Try again now", Reason: "optional",
@@ -236,7 +236,7 @@ func (c *Console) resendDelivery(ctx *fiber.Ctx) error {
 }
 
 func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
-	return c.confirmDelivery(ctx, "/cancel", func(delivery.Delivery) frame.Confirm {
+	return c.confirmDelivery(ctx, eventPath(ctx.Params("id"))+"/cancel", func(delivery.Delivery) frame.Confirm {
 		return frame.Confirm{
 			Title: "Cancel a delivery", Button: "Cancel the delivery", Reason: "optional", Destroys: true,
 			Question: "The destination won't get this event unless you resend it.",
@@ -244,7 +244,7 @@ func (c *Console) confirmCancel(ctx *fiber.Ctx) error {
 	})
 }
 
-// confirmDelivery asks a question about the delivery that the query names, and posts the answer to a path below its event.
+// confirmDelivery asks a question about the delivery that the query names, and posts the answer to a path.
 func (c *Console) confirmDelivery(ctx *fiber.Ctx, action string, ask func(delivery.Delivery) frame.Confirm) error {
 	k, err := deliveryOf(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func (c *Console) confirmDelivery(ctx *fiber.Ctx, action string, ask func(delive
 	for _, d := range all {
 		if d.SubscriptionID == k.SubscriptionID {
 			q := ask(d)
-			q.Section, q.Action, q.Back = "Events", eventPath(k.EventID)+action, eventPath(k.EventID)
+			q.Section, q.Action, q.Back = "Events", action, eventPath(k.EventID)
 			q.Facts = []frame.Fact{{"Event", k.EventID}, {"Subscription", d.Subscription}, {"Status", string(d.Status)}}
 			q.Fields = []frame.Fact{{"subscription", strconv.FormatInt(k.SubscriptionID, 10)}}
 			return c.Ask(ctx, q)
@@ -282,47 +282,30 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(k.EventID), "Canceled the delivery to "+d.Subscription+".")
 }
 
-// headAction changes the head of an ordered key.
-type headAction struct {
-	title, question, done string
-	change                func(context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error)
-}
-
-// headActionOf returns the action that the path names.
-func (c *Console) headActionOf(ctx *fiber.Ctx) (a headAction, verb string, err error) {
-	verb = ctx.Params("verb")
-	switch all := c.API.Outbound.Deliveries; verb {
-	case "skip":
-		return headAction{
-			"Skip", "Moves this delivery to the end of its key: it is attempted again after those that are pending now.",
-			"Skipped. The next delivery of its key follows.", all.SkipHead,
-		}, verb, nil
-	case "pause":
-		return headAction{
-			"Pause the key", "Attempts neither this delivery nor those behind it until you resume it.", "Paused the key.", all.PauseHead,
-		}, verb, nil
-	case "resume":
-		return headAction{
-			"Attempt now", "Attempts this delivery now. The others of its key follow.", "The delivery is due now.", all.ResumeHead,
-		}, verb, nil
-	}
-	return a, verb, event.ErrNotFound
+// headActions are what operators can do with the head of an ordered key, by the verb in the path.
+var headActions = map[string]struct{ title, question, done string }{
+	"skip": {
+		"Skip", "Moves this delivery to the end of its key: it is attempted again after those that are pending now.",
+		"Skipped. The next delivery of its key follows.",
+	},
+	"pause":  {"Pause the key", "Attempts neither this delivery nor those behind it until you resume it.", "Paused the key."},
+	"resume": {"Attempt now", "Attempts this delivery now. The others of its key follow.", "The delivery is due now."},
 }
 
 func (c *Console) confirmHead(ctx *fiber.Ctx) error {
-	a, verb, err := c.headActionOf(ctx)
-	if err != nil {
-		return err
+	a, ok := headActions[ctx.Params("verb")]
+	if !ok {
+		return event.ErrNotFound
 	}
-	return c.confirmDelivery(ctx, "/head/"+verb, frame.Confirm{
-		Title: a.title, Button: a.title, Reason: "optional", Question: a.question,
+	return c.confirmDelivery(ctx, deliveriesPath+"/"+ctx.Params("id")+"/head/"+ctx.Params("verb"), func(delivery.Delivery) frame.Confirm {
+		return frame.Confirm{Title: a.title, Button: a.title, Reason: "optional", Question: a.question}
 	})
 }
 
 func (c *Console) changeHead(ctx *fiber.Ctx) error {
-	a, _, err := c.headActionOf(ctx)
-	if err != nil {
-		return err
+	a, ok := headActions[ctx.Params("verb")]
+	if !ok {
+		return event.ErrNotFound
 	}
 	k, err := deliveryOf(ctx)
 	if err != nil {
@@ -332,7 +315,14 @@ func (c *Console) changeHead(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	d, err := a.change(ctx.UserContext(), k, httpapi.Actor(ctx, reason))
+	change := c.API.Outbound.Deliveries.SkipHead
+	switch ctx.Params("verb") {
+	case "pause":
+		change = c.API.Outbound.Deliveries.PauseHead
+	case "resume":
+		change = c.API.Outbound.Deliveries.ResumeHead
+	}
+	d, err := change(ctx.UserContext(), k, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,6 @@ func (c *Console) eventRoutes() []route {
 		{"POST", "/console/events/:id/resend", c.resendDelivery},
 		{"GET", "/console/events/:id/cancel", c.confirmCancel},
 		{"POST", "/console/events/:id/cancel", c.cancelDelivery},
-		{"GET", "/console/events/:id/head/:verb", c.confirmHead},
-		{"POST", "/console/events/:id/head/:verb", c.changeHead},
 	}
 }
 
