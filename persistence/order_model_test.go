@@ -319,7 +319,7 @@ func (e *orderedEndpoint) dispatch(ctx context.Context, db *database, to deliver
 			known, _ := typeOf.Load(j.EventID)
 			key, dice := known.(string), rand.IntN(10)
 			e.begin(key, j.EventID)
-			time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+			<-time.After(time.Duration(rand.IntN(3)) * time.Millisecond) // an attempt takes time
 			e.end(key, j.EventID, dice > 2)
 			switch {
 			case dice == 0: // killed: another process leases it once the lease has ended

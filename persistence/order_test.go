@@ -1,7 +1,6 @@
 package persistence_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,7 +78,7 @@ func TestAFailedOrderIsADeadLetter(t *testing.T) {
 	k := delivery.Key{EventID: r.ID, SubscriptionID: s.ID}
 	_, err := db.Outbox.Resend(t.Context(), k, ada)
 	var refused *event.Error
-	require.True(t, errors.As(err, &refused))
+	require.ErrorAs(t, err, &refused)
 	require.Equal(t, delivery.CodeOrderByError, refused.Code)
 
 	apply(".event.type")

@@ -299,7 +299,7 @@ SELECT gen_random_uuid(), 1, 1, 'infinity', '1:a', 'waiting', n FROM generate_se
 		require.Len(t, out, 1)
 		o.deliver(jobs)
 	}
-	o.Store.Close() // sessions publish their counts at the end
+	o.Close() // sessions publish their counts at the end
 	require.Eventually(t, func() bool {
 		return persistencetest.Value[int](o.Database, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
 		   AND backend_type = 'client backend' AND pid <> pg_backend_pid()`) == 0
