@@ -297,7 +297,8 @@ func (c *Console) confirmHead(ctx *fiber.Ctx) error {
 	if !ok {
 		return event.ErrNotFound
 	}
-	return c.confirmDelivery(ctx, deliveriesPath+"/"+ctx.Params("id")+"/head/"+ctx.Params("verb"), func(delivery.Delivery) frame.Confirm {
+	action := deliveriesPath + "/" + ctx.Params("id") + "/head/" + ctx.Params("verb")
+	return c.confirmDelivery(ctx, action, func(delivery.Delivery) frame.Confirm {
 		return frame.Confirm{Title: a.title, Button: a.title, Reason: "optional", Question: a.question}
 	})
 }
