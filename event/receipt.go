@@ -63,7 +63,8 @@ type Receipt struct {
 	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
-	// Via is "recover" if the event came from the provider's list of events, and not in a request of the provider.
+	// Via is "recover" if the event came from the provider's list of events, "queue" if from a queue, and not in a request of the
+	// provider.
 	Via Via `json:"via,omitempty"`
 	// Undelivered means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered bool `json:"undelivered,omitempty"`
@@ -89,8 +90,12 @@ type Received struct {
 // Via is how an event came here; empty for a request of the provider.
 type Via string
 
-// ViaRecover marks events that a recovery has read from the provider's list.
-const ViaRecover Via = "recover"
+const (
+	// ViaRecover marks events that a recovery has read from the provider's list.
+	ViaRecover Via = "recover"
+	// ViaQueue marks events of messages that an ingress has read from a queue.
+	ViaQueue Via = "queue"
+)
 
 // EarlierKey is another key of an event. It identifies the same event only if the fingerprint matches, too.
 type EarlierKey struct {

@@ -15,7 +15,7 @@ func (r Receipt) PartOf(whole Receipt, n int) Receipt {
 	r.ID, r.SplitFrom, r.Provider = partID(whole, n, r.Key), whole.ID, whole.Provider
 	r.ReceivedAt, r.RequestID, r.CorrelationID, r.Trace = whole.ReceivedAt, whole.RequestID, whole.CorrelationID, whole.Trace
 	r.Copied, r.Imported, r.Via, r.Undelivered = whole.Copied, whole.Imported, whole.Via, whole.Undelivered
-	if r.Imported != nil || r.Via != "" { // the text isn't the sender's
+	if r.Imported != nil || r.Via == ViaRecover { // the text isn't the sender's
 		r.Fingerprint = ""
 	}
 	return r

@@ -191,6 +191,16 @@ func (c *Catalogue) readAPISecretNames() []string {
 	return slices.Compact(names)
 }
 
+// Queues returns the queues that an ingress reads, by the name of their definition. Definitions without any aren't compiled for that.
+func (c *Catalogue) Queues() (all []receiving.Queue) {
+	for _, name := range c.Names() {
+		if e := c.providers[name]; len(e.written.Queues) > 0 {
+			all = append(all, e.provider().Queues()...)
+		}
+	}
+	return all
+}
+
 // Lists returns the list of events of each provider that has one. The rest of their definitions isn't compiled for that.
 func (c *Catalogue) Lists() map[string]*recovery.List {
 	all := map[string]*recovery.List{}

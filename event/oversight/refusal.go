@@ -55,6 +55,12 @@ type RefusedRequests struct {
 	Count    int64
 }
 
+// QueueProblem is why an ingress doesn't read a queue.
+type QueueProblem struct {
+	Provider, Broker, Queue string
+	Code, Message           string
+}
+
 // MappedEvents counts the stored events of a provider for which its definition has rules for entities: those in which rules found
 // one, and those in which all rules gave nothing.
 type MappedEvents struct {

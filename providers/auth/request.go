@@ -34,6 +34,8 @@ type Request struct {
 
 	// passed is the scheme that has authenticated the request.
 	passed scheme
+	// queued marks a message of a queue, which no HTTP request is.
+	queued bool
 	// decoders read the body; nil for schemes without a definition.
 	decoders *decode.Decoders
 }

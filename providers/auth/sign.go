@@ -45,6 +45,9 @@ func (a *Authenticator) SignWithSecrets(r *Request, now time.Time) error {
 		if s, ok := s.scheme.(*addressScheme); ok && len(s.networks(a.keyring)) > 0 {
 			return nil
 		}
+		if s, ok := s.scheme.(queuedScheme); ok {
+			return s.sign(r, nil, now)
+		}
 		for _, secret := range a.raw(s.reference()) {
 			if err = a.signWith(s, r, []string{secret}, now); err == nil {
 				return nil

@@ -24,8 +24,10 @@ type Definition struct {
 	// Gzip accepts compressed bodies: plain if the signature covers the body before compression, wire if it covers what is sent.
 	Gzip string `yaml:"gzip"`
 	// Secrets is the default secret name of the schemes, so that a definition can extend another with its own.
-	Secrets    string      `yaml:"secrets"`
-	Auth       []Scheme    `yaml:"auth"`
+	Secrets string   `yaml:"secrets"`
+	Auth    []Scheme `yaml:"auth"`
+	// Queues are read by the ingress: each message is handled like a request, without authentication.
+	Queues     []Queue     `yaml:"queues"`
 	Challenges []Challenge `yaml:"challenges"`
 	Keep       Keep        `yaml:"keep"`
 	Decode     []Decode    `yaml:"decode"`

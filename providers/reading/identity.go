@@ -66,7 +66,7 @@ func changed(r event.Receipt, item *Item) *event.Identity {
 	if item.Source != "" {
 		now.Source = item.Source
 	}
-	if r.Replaces != "" || r.Imported != nil || r.Via != "" {
+	if r.Replaces != "" || r.Imported != nil || r.Via == event.ViaRecover {
 		now.Fingerprint = ""
 	}
 	if r.Replaces != "" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,42 @@ func (p *Reader) Split(r *auth.Request) ([]Item, error) {
 		items[0].Refused = bodiless.message
 	}
 	return items, nil
+}
+
+// SplitQueued is Split for a message of a queue, whose broker has authenticated its sender. Nothing is refused, since no one
+// would get the answer: the parse step rejects it. The position is what only deliveries of this message have in common, "" if
+// nothing.
+func (p *Reader) SplitQueued(r *auth.Request, position string) ([]Item, error) {
+	items, err := p.split(r, p.coverage)
+	if err == nil && len(items) == 1 && items[0].Root == nil && p.bodiless[items[0].unreadable].action == ignoreBody {
+		return []Item{}, nil
+	}
+	p.markQueued(items, position)
+	return items, err
+}
+
+// UnreadQueued returns a message as one event without type and key, for a message that can't be split in time. The parse step
+// tries again.
+func (p *Reader) UnreadQueued(r *auth.Request, position string) []Item {
+	shown, _, _ := p.kept.Of(r)
+	hash := sha256.Sum256(r.Body)
+	items := []Item{{Received: event.Received{Body: r.Body}}}
+	e := &items[0]
+	e.Provider, e.Definition, e.RejectRedelivery, e.Type = p.name, p.digest, p.rejectsRedelivery, UnknownType
+	e.Headers, e.Query, e.Path = shown.Headers, shown.Query, shown.Path
+	e.Key, e.KeyFrom = event.CanonicalKey(p.name, "missing:"+hex.EncodeToString(hash[:])), event.KeyFromNothing
+	p.markQueued(items, position)
+	return items
+}
+
+// markQueued gives items without a key the one of their message, so that equal messages aren't dropped as duplicates.
+func (p *Reader) markQueued(items []Item, position string) {
+	for i := range items {
+		items[i].Via = event.ViaQueue
+		if items[i].KeyFrom == event.KeyFromNothing && position != "" {
+			items[i].Key = event.CanonicalKey(p.name, items[i].Key+"@"+position)
+		}
+	}
 }
 
 // SplitStored is Split for a request that was authenticated earlier, as far as the definition's schemes would.

@@ -17,6 +17,10 @@ var causes = map[Reason]Cause{
 		"no secret is configured for the provider, so no request is authentic",
 		"set the variable that the definition names, or its file, to the secret that the sender shows",
 	},
+	OnlyQueued: {
+		"the definition has no scheme under auth: its events come from queues only",
+		"nothing; to accept HTTP requests as well, add a scheme under auth to the definition",
+	},
 	PlaceholderSecret: {
 		"the configured secret is a well-known one, such as one from an example",
 		"replace it with the secret that the sender shows",

@@ -36,6 +36,7 @@ type Reason string
 // be fetched and an unreadable secret come last, since the request may be authentic by them.
 const (
 	NoSecret            Reason = "no_secret"
+	OnlyQueued          Reason = "only_queued"
 	PlaceholderSecret   Reason = "placeholder_secret"
 	ShortSecret         Reason = "short_secret"
 	UnusableSecret      Reason = "unusable_secret"
@@ -69,10 +70,10 @@ const (
 
 // byRank lists the reasons in order.
 var byRank = []Reason{
-	NoSecret, PlaceholderSecret, ShortSecret, UnusableSecret, Address, MissingSignature, MissingToken, MissingTimestamp, MissingID,
-	AmbiguousHeader, MalformedHeader, MalformedTimestamp, TooManySignatures, MalformedToken, UnsignedBody, MalformedSignature,
-	OtherAccount, ForeignCertificate, NoCertificate, WrongCertificate, BadToken, BadSignature, ModifiedBody, OtherURL, WrongClaim,
-	Expired, StaleTimestamp, TimestampFromFuture, NoKeys, UnreadableSecret,
+	NoSecret, OnlyQueued, PlaceholderSecret, ShortSecret, UnusableSecret, Address, MissingSignature, MissingToken, MissingTimestamp,
+	MissingID, AmbiguousHeader, MalformedHeader, MalformedTimestamp, TooManySignatures, MalformedToken, UnsignedBody,
+	MalformedSignature, OtherAccount, ForeignCertificate, NoCertificate, WrongCertificate, BadToken, BadSignature, ModifiedBody,
+	OtherURL, WrongClaim, Expired, StaleTimestamp, TimestampFromFuture, NoKeys, UnreadableSecret,
 }
 
 // Reasons returns all reasons, the most specific last.

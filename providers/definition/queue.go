@@ -1,0 +1,24 @@
+package definition
+
+// Queue is a queue of a broker, whose messages are events under the definition.
+type Queue struct {
+	// Broker is nats (JetStream), rabbitmq, kafka, sqs or pubsub.
+	Broker string `yaml:"broker"`
+	// URL has the hosts, without credentials; for sqs it is the address of the queue.
+	URL string `yaml:"url"`
+	// Name is the stream, the queue, the topic or the subscription.
+	Name string `yaml:"name"`
+	// Group is the durable consumer of NATS, or the consumer group of Kafka; holdfast-NAME by default.
+	Group string `yaml:"group"`
+	// Subjects limits what a consumer of NATS reads of the stream.
+	Subjects []string `yaml:"subjects"`
+	// User is the user's name; Secrets is the variable with the password, or with other credentials.
+	User    string `yaml:"user"`
+	Secrets string `yaml:"secrets"`
+	// Mechanism is that of SASL, for Kafka.
+	Mechanism string `yaml:"mechanism"`
+	// Authorities is the variable with the certificates (PEM) of a private authority.
+	Authorities string `yaml:"authorities"`
+	// Prefetch is how many messages are read ahead.
+	Prefetch int `yaml:"prefetch"`
+}

@@ -1,0 +1,125 @@
+package providers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"holdfast/event"
+	"holdfast/providers/auth"
+	"holdfast/providers/auth/denial"
+	"holdfast/providers/definition"
+)
+
+const queued = `
+name: orders
+queues: [{broker: nats, url: "nats://nats.internal", name: ORDERS}]
+keep: {headers: [nats-msg-id]}
+type: .body.type
+key: {parts: ['.headers["nats-msg-id"]']}
+refuse: [{when: .body.total < 0, message: the total is negative}]
+`
+
+func loadQueued(t *testing.T, text string) (*Provider, error) {
+	t.Helper()
+	catalogue, err := Load(writeDefinitions(t, map[string]string{"orders.yaml": text}))
+	if err != nil {
+		return nil, err
+	}
+	p, ok := catalogue.Lookup("orders")
+	require.True(t, ok)
+	return p, nil
+}
+
+// A definition that only reads queues:
+//   - accepts no HTTP request, whatever secrets there are
+//   - makes keys of headers, because the broker has authenticated the whole message
+//   - refuses nothing of a queue, since no one would get the answer: the parse step rejects it, until the definition is corrected
+func TestEventsOfAQueue(t *testing.T) {
+	t.Parallel()
+	p, err := loadQueued(t, queued)
+	require.NoError(t, err)
+	r := &auth.Request{
+		Method: "POST", Header: map[string][]string{"nats-msg-id": {"m1"}}, Body: []byte(`{"type":"paid","order":"o1","total":-1}`),
+	}
+	denied := p.Bound(func(string) []string { return []string{"a secret that is long enough"} }).Authenticate(r, time.Now())
+	require.Equal(t, denial.OnlyQueued, denial.ReasonOf(denied))
+
+	items, err := p.SplitQueued(r, "ORDERS:1")
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	require.Equal(t, "m1", items[0].Key)
+	require.Equal(t, event.ViaQueue, items[0].Via)
+	receipt := receiptOfTest(p, items[0])
+	receipt.Via = items[0].Via
+	_, err = p.Parse(receipt, items[0].Body)
+	require.Equal(t, "refused", event.CodeOf(err))
+	require.ErrorContains(t, err, "the total is negative")
+	require.Equal(t, event.ClassRejected, event.ClassOf(err))
+}
+
+// Messages without a key become dead letters, and two of them aren't one because their bodies are equal. Two deliveries of a message
+// are. So are messages that can't be split.
+func TestMessagesWithoutAKey(t *testing.T) {
+	t.Parallel()
+	p, err := loadQueued(t, queued)
+	require.NoError(t, err)
+	r := &auth.Request{Method: "POST", Body: []byte(`{"type":"paid","order":"o1","total":1}`)}
+	keyAt := func(position string) string {
+		items, err := p.SplitQueued(r, position)
+		require.NoError(t, err)
+		require.Equal(t, event.KeyFromNothing, items[0].KeyFrom)
+		unread := p.UnreadQueued(r, position)
+		require.Equal(t, items[0].Key, unread[0].Key)
+		for _, item := range []event.Receipt{receiptOfTest(p, items[0]), receiptOfTest(p, unread[0])} {
+			_, err = p.Parse(item, r.Body)
+			require.Equal(t, "missing_key", event.CodeOf(err))
+		}
+		return items[0].Key
+	}
+	require.Equal(t, keyAt("ORDERS:1"), keyAt("ORDERS:1"))
+	require.NotEqual(t, keyAt("ORDERS:1"), keyAt("ORDERS:2"))
+	require.Equal(t, keyAt(""), keyAt(""))
+}
+
+// An empty message is a dead letter, unless the definition ignores it.
+func TestAnEmptyMessage(t *testing.T) {
+	t.Parallel()
+	p, err := loadQueued(t, queued)
+	require.NoError(t, err)
+	items, err := p.SplitQueued(&auth.Request{}, "ORDERS:1")
+	require.NoError(t, err)
+	require.Len(t, items, 1)
+	_, err = p.Parse(receiptOfTest(p, items[0]), nil)
+	require.Equal(t, "empty_body", event.CodeOf(err))
+
+	p, err = loadQueued(t, queued+"empty: ignore\n")
+	require.NoError(t, err)
+	items, err = p.SplitQueued(&auth.Request{}, "ORDERS:1")
+	require.NoError(t, err)
+	require.Empty(t, items)
+}
+
+func TestMistakesOfQueues(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		`{url: "nats://a", name: X}`:                                                         "broker",
+		`{broker: nats, name: X}`:                                                            "url",
+		`{broker: nats, url: "nats://a"}`:                                                    "name",
+		`{broker: nast, url: "nats://a", name: X}`:                                           "did you mean nats",
+		`{broker: nats, url: "amqp://a", name: X}`:                                           "must begin with nats://",
+		`{broker: nats, url: "nats://me:secret@a", name: X}`:                                 "must not have credentials",
+		`{broker: nats, url: "nats://a", name: X, secrets: hunter2}`:                         "never the secret itself",
+		`{broker: rabbitmq, url: "amqp://a", name: X, group: g}`:                             "is for nats and kafka only",
+		`{broker: kafka, url: "kafka://a", name: X, subjects: [a]}`:                          "is for nats only",
+		`{broker: nats, url: "nats://a", name: X, prefetch: 1001}`:                           "1 to 1000",
+		`{broker: nats, url: "nats://a", name: X}, {broker: nats, url: "nats://b", name: X}`: "listed twice",
+	} {
+		_, err := loadQueued(t, "name: orders\nqueues: ["+written+"]\ntype: .body.type\nkey: {parts: [.body.id]}\n")
+		var mistake *definition.Error
+		require.ErrorAs(t, err, &mistake, written)
+		require.ErrorContains(t, err, want, written)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}

@@ -1,0 +1,119 @@
+package receiving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"holdfast/providers/auth"
+	"holdfast/providers/definition"
+)
+
+// The brokers of queues.
+const (
+	NATS     = "nats"
+	RabbitMQ = "rabbitmq"
+	Kafka    = "kafka"
+)
+
+// queueSchemes has the schemes of each broker's URLs.
+var queueSchemes = map[string][]string{
+	NATS:     {"nats://", "tls://"},
+	RabbitMQ: {"amqp://", "amqps://"},
+	Kafka:    {"kafka://", "kafkas://"},
+}
+
+// Queue is a queue that an ingress reads.
+type Queue struct {
+	definition.Queue
+
+	// Provider is the name of its definition.
+	Provider string
+}
+
+// Label names the queue among all: provider, broker and name.
+func (q Queue) Label() string { return q.Provider + ": " + q.Broker + " " + q.Name }
+
+// Prefetch is the default and the max number of messages that are read ahead of a queue. Their memory is the product with the
+// broker's max size of a message.
+const (
+	defaultPrefetch = 32
+	maxPrefetch     = 1000
+)
+
+// newAuthenticator returns one that accepts no HTTP request for a definition without schemes that reads queues.
+func (c compiler) newAuthenticator(d *definition.Definition, paths []auth.Path) *auth.Authenticator {
+	if len(d.Auth) == 0 && len(d.Queues) > 0 {
+		return auth.OnlyQueued(paths)
+	}
+	return auth.New(&c.Problems, d.Auth, d.Secrets, paths)
+}
+
+func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
+	for i, q := range d.Queues {
+		at := fmt.Sprintf("queues[%d]", i)
+		if !c.Required(at+".broker", q.Broker) {
+			continue
+		}
+		q.Broker = c.OneOf(at+".broker", q.Broker, NATS, RabbitMQ, Kafka)
+		c.checkQueueURL(at+".url", q)
+		c.Required(at+".name", q.Name)
+		if q.Secrets != "" {
+			c.SecretName(at+".secrets", q.Secrets)
+		}
+		if q.Authorities != "" {
+			c.SecretName(at+".authorities", q.Authorities)
+		}
+		c.checkOnly(at+".group", q.Group != "", q.Broker, NATS, Kafka)
+		c.checkOnly(at+".subjects", len(q.Subjects) > 0, q.Broker, NATS)
+		c.checkOnly(at+".mechanism", q.Mechanism != "", q.Broker, Kafka)
+		if q.Prefetch < 0 || q.Prefetch > maxPrefetch {
+			c.Add(at+".prefetch", "want 1 to %d messages", maxPrefetch)
+		}
+		if q.Prefetch == 0 {
+			q.Prefetch = defaultPrefetch
+		}
+		if q.Group == "" {
+			q.Group = "holdfast-" + d.Name
+		}
+		one := Queue{q, d.Name}
+		if slices.ContainsFunc(all, func(other Queue) bool { return other.Label() == one.Label() }) {
+			c.Add(at+".name", "%s %s is listed twice", q.Broker, q.Name)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (c compiler) checkQueueURL(at string, q definition.Queue) {
+	known := queueSchemes[q.Broker]
+	switch {
+	case !c.Required(at, q.URL):
+	case strings.Contains(q.URL, "@"):
+		c.Add(at, "must not have credentials: name the user under user, and the variable with the password under secrets")
+	case !slices.ContainsFunc(known, func(scheme string) bool { return strings.HasPrefix(q.URL, scheme) }):
+		c.Add(at, "must begin with %s", strings.Join(known, " or "))
+	}
+}
+
+// checkOnly reports a field that is set, and that only some brokers have.
+func (c compiler) checkOnly(at string, set bool, broker string, having ...string) {
+	if set && !slices.Contains(having, broker) {
+		c.Add(at, "is for %s only", strings.Join(having, " and "))
+	}
+}
+
+// Queues returns the queues that an ingress reads under the definition. Don't change them.
+func (g *Gate) Queues() []Queue { return g.queues }
+
+// QueueSecretNames returns the variables with the credentials of the queues.
+func (g *Gate) QueueSecretNames() (names []string) {
+	for _, q := range g.queues {
+		for _, name := range []string{q.Secrets, q.Authorities} {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
