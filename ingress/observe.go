@@ -113,18 +113,18 @@ func (s *Server) begin(c *fiber.Ctx) *observation {
 
 // startSpan begins our own trace for an authentic request, as of its arrival: strangers must not fill the trace store. The
 // sender's trace ID, which could be forged, is only linked.
-func (s *Server) startSpan(c *fiber.Ctx, o *observation) {
+func (s *Server) startSpan(o *observation, parent string) {
 	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithNewRoot(), trace.WithTimestamp(o.receivedAt),
 	}
-	if parent := c.Request().Header.Peek("traceparent"); len(parent) > 0 {
-		carrier := propagation.MapCarrier{"traceparent": string(parent)}
+	if parent != "" {
+		carrier := propagation.MapCarrier{"traceparent": parent}
 		remote := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
 		if remote.IsValid() {
 			options = append(options, trace.WithLinks(trace.Link{SpanContext: remote}))
 		}
 	}
-	//nolint:spancheck // report ends it
+	//nolint:spancheck // its report ends it
 	o.ctx, _ = s.tracer.Start(o.ctx, "receive webhook", options...)
 }
 
@@ -140,8 +140,9 @@ func (o *observation) traceparent() string {
 
 // idFrom returns a header's value if it is valid as an ID: short, and without characters that could forge a log line. Otherwise
 // it returns "".
-func idFrom(c *fiber.Ctx, header string) string {
-	value := c.Request().Header.Peek(header)
+func idFrom(c *fiber.Ctx, header string) string { return validID(c.Request().Header.Peek(header)) }
+
+func validID(value []byte) string {
 	isRefused := func(b rune) bool { return b <= ' ' || b > '~' || b == '"' || b == '\\' }
 	if len(value) > maxRequestIDLength || bytes.ContainsFunc(value, isRefused) {
 		return ""

@@ -54,7 +54,7 @@ func (s *Server) receive(c *fiber.Ctx) error {
 		return s.refuseUnauthenticated(c, s.examine(provider, request, err))
 	}
 	receiving.QueryAsBody(request)
-	s.startSpan(c, o)
+	s.startSpan(o, string(c.Request().Header.Peek("traceparent")))
 	if wait := s.limits.AllowProvider(provider, o.receivedAt); wait > 0 {
 		return s.refuseLimited(c, wait)
 	}

@@ -92,6 +92,28 @@ func TestRecentFailuresOfWorkers(t *testing.T) {
 	require.EqualValues(t, 5, n)
 }
 
+// Of each queue the last problem is returned, if it is recent.
+func TestProblemsOfQueues(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	entry := func(queue, code string, ago time.Duration) oversight.ErrorEntry {
+		return oversight.ErrorEntry{
+			At: time.Now().Add(-ago), Phase: event.PhaseReceive, Provider: "orders", Class: event.ClassTransient, Code: code,
+			Message: "why", Meta: map[string]string{"broker": "nats", "queue": queue},
+		}
+	}
+	require.NoError(t, db.Errors.LogErrors(t.Context(), []oversight.ErrorEntry{
+		entry("A", "queue_missing", time.Second), entry("A", "queue_refused", time.Minute), entry("B", "queue_missing", 2*time.Minute),
+		entry("C", "queues", 0), entry("D", "queue_held", 0),
+	}))
+	problems, err := db.Errors.QueueProblems(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []oversight.QueueProblem{
+		{Provider: "orders", Broker: "nats", Queue: "A", Code: "queue_missing", Message: "why"},
+		{Provider: "orders", Broker: "nats", Queue: "D", Code: "queue_held", Message: "why"},
+	}, problems)
+}
+
 // Refusals of the last day count by provider, other reasons and phases don't.
 func TestRefusedRequestsByReason(t *testing.T) {
 	t.Parallel()

@@ -135,6 +135,7 @@ var localCommands = map[string]string{
 	"holdfast provider connect":  "it waits for an event of a running process: see connect_test.go of its package",
 	"holdfast provider new":      "a definition needs no server",
 	"holdfast provider refusals": "only the running process knows them: see refusals_test.go of its package",
+	"holdfast provider queues":   "it connects to the brokers, which a process with the API needn't reach",
 	"holdfast listen":            "it runs until it is stopped, on a running process: see listen_test.go of its package",
 	"holdfast health":            "a probe of a running process",
 	"holdfast help":              "it is about this program",

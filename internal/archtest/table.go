@@ -136,7 +136,7 @@ var Table = []Rule{
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
 		Ours: list("event event/oversight event/tally providers providers/auth providers/auth/denial providers/decode " +
-			"ingress/intake ingress/limits workflows/runs delivery/webhook providers/reading providers/receiving"),
+			"ingress/intake ingress/limits ingress/queues workflows/runs delivery/webhook providers/reading providers/receiving"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
 			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
 		Never: slices.Concat(neverStore, neverTemporal)},
@@ -148,6 +148,10 @@ var Table = []Rule{
 		Ours:      list("event event/oversight event/tally workflows/runs"),
 		Libraries: withOtel("github.com/google/uuid github.com/sony/gobreaker/v2 golang.org/x/sync"),
 		Never:     slices.Concat(neverStore, neverTemporal, never("a commit is independent of how a request arrives", "net"))},
+	{Package: "ingress/queues", Why: "which queues are read, and when a message is acknowledged, is independent of what it means",
+		Ours:      list("event event/oversight event/tally internal/broker providers/receiving"),
+		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go"),
+		Never:     slices.Concat(neverStore, neverTemporal)},
 	{Package: "workflows/runs",
 		Why:  "all calls to Temporal's client are here, so that its limits and errors are handled in one place",
 		Ours: list("event event/operation event/oversight workflows"),
@@ -474,6 +478,8 @@ var Table = []Rule{
 		Ours: list("internal/devstack/stacktest")},
 	{Package: "internal/devstack/proxytest", Why: "tests of several packages connect through the same proxies; the product doesn't",
 		Libraries: list("github.com/stretchr/testify")},
+	{Package: "internal/devstack/brokertest", Why: "tests of several packages use the same brokers; the product doesn't",
+		Libraries: list("github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},
 	{Package: "internal/devstack/faulttest", Why: "tests of deployments share their load, stand-ins and tables; the product doesn't",
@@ -503,7 +509,7 @@ var Table = []Rule{
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
 			"delivery/handoff delivery/queue " +
-			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits " +
+			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits ingress/queues " +
 			"internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operatorapi internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
@@ -520,7 +526,7 @@ var Table = []Rule{
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
 		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/stores " +
 			"internal/word migrations persistence persistence/read providers internal/lint activities/reconcile workflows/runs " +
-			"workflows providers/receiving"),
+			"workflows providers/receiving ingress/queues"),
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),
 		Never:     never("it must work when processes are down", "holdfast/internal/process")},
 	{Package: "internal/cli", Why: "all commands have the same form",
@@ -559,8 +565,8 @@ var Table = []Rule{
 		Ours:  list("delivery event"),
 		Never: never("it reads other systems and changes nothing", "holdfast/operator", "holdfast/persistence")},
 	{Package: "internal/cli/definition", Why: "a definition can be tried without a server",
-		Ours: list("event/oversight internal/cli internal/config operator/httpapi providers providers/auth " +
-			"providers/auth/denial providers/definition internal/lint providers/receiving"),
+		Ours: list("event/oversight internal/cli internal/config internal/word operator/httpapi providers providers/auth " +
+			"providers/auth/denial providers/definition internal/lint providers/receiving ingress/queues"),
 		Libraries: list("github.com/spf13/cobra")},
 	{Package: "internal/cli/listen", Why: "it follows a Holdfast from outside through its API, and changes nothing there",
 		Ours:      list("event event/feed internal/cli internal/config operator/api providers providers/auth"),

@@ -50,6 +50,13 @@ func (c Config) readSecrets(name string) ([]string, error) {
 	return splitSecrets(text), err
 }
 
+// Whole returns the value of a variable, or of the file that NAME_FILE names, as one secret without spaces around it: a password
+// or the content of a credentials file. It is "" if neither is set.
+func (c Config) Whole(name string) (string, error) {
+	text, _, err := c.read(name)
+	return strings.TrimSpace(text), err
+}
+
 // read returns the value of a variable, or of the file that NAME_FILE names.
 func (c Config) read(name string) (text string, isFile bool, err error) {
 	vars := c.environ()

@@ -45,6 +45,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.check("deliveries", func() { d.examineDeliveries(ctx) }, database)
 	d.check("recovery", func() { d.examineLists(ctx) }, database)
 	d.check("authentication", func() { d.examineAuthentication(ctx) }, database)
+	d.check(sourceQueues, func() { d.examineSourceQueues(ctx) }, database)
 	d.check("large bodies", func() { d.examineTooLarge(ctx) }, database)
 	d.check("entities", func() { d.examineMapped(ctx) }, database)
 	d.check("entities left out", func() { d.examineOmitted(ctx) }, database)

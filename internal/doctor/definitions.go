@@ -2,12 +2,14 @@ package doctor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"holdfast/event/oversight"
+	"holdfast/ingress/queues"
 	"holdfast/internal/config"
 	"holdfast/internal/lint"
 	"holdfast/internal/word"
@@ -28,7 +30,7 @@ const maxNamed = 10
 
 // examineProviders lists the providers that can send. A missing secret isn't an error, because most installations use few of the
 // definitions.
-func (d *doctor) examineProviders() {
+func (d *doctor) examineProviders(ctx context.Context) {
 	catalogue, err := providersOf(d.cfg)
 	if err != nil {
 		d.add("providers", resultFail, err.Error(),
@@ -52,6 +54,7 @@ func (d *doctor) examineProviders() {
 	d.examineSecrets(catalogue, usable)
 	d.examineBodyMemory(catalogue, usable)
 	d.examineRedelivery(catalogue)
+	d.trySourceQueues(ctx, catalogue)
 }
 
 // examineSecrets looks for what is wrong with secrets that can be read, such as quotes around one.
@@ -144,4 +147,30 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 	d.add("samples", either(len(failing) == 0, resultFail), detail,
 		"correct the definition or its sample: a reload keeps the old definitions, a start takes these; "+
 			"`holdfast provider check` names all")
+}
+
+// waitingMessages is how many messages of a queue are a warning.
+const waitingMessages = 10_000
+
+// trySourceQueues connects to each queue from this machine. Credentials that only ingresses have are no failure.
+func (d *doctor) trySourceQueues(ctx context.Context, catalogue *providers.Catalogue) {
+	for _, q := range catalogue.Queues() {
+		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)
+		s := queues.Check(bounded, q, d.cfg.Whole)
+		cancel()
+		check, place := "source queue "+q.Provider+", from here", q.Broker+" "+q.Name
+		switch {
+		case s.Problem != nil && s.Problem.Code == queues.CodeSecret:
+			d.add(check, resultWarn, place+": "+s.Problem.Text, "run doctor with the environment of an ingress")
+		case s.Problem != nil:
+			d.add(check, resultFail, place+": "+s.Problem.Text, queues.Advice(s.Problem.Code))
+		case s.Waiting > waitingMessages:
+			d.add(check, resultWarn, fmt.Sprintf("%s: %d messages wait", place, s.Waiting),
+				"see that an ingress runs, or start more of them; `holdfast_source_queue_waiting` shows whether it falls")
+		case s.Waiting < 0:
+			d.add(check, resultOK, place+" can be read", "")
+		default:
+			d.add(check, resultOK, fmt.Sprintf("%s can be read; %d messages wait", place, s.Waiting), "")
+		}
+	}
 }

@@ -57,7 +57,7 @@ func Examine(ctx context.Context, cfg config.Config) (Report, error) {
 	}
 	d.examineDatabase(ctx)
 	d.examineTemporal(ctx)
-	d.examineProviders()
+	d.examineProviders(ctx)
 	d.examineProxies(ctx)
 	d.examineHost()
 	d.examineSettings()

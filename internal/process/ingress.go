@@ -9,6 +9,7 @@ import (
 	"holdfast/ingress"
 	"holdfast/ingress/intake"
 	"holdfast/ingress/limits"
+	"holdfast/ingress/queues"
 	"holdfast/internal/config"
 	"holdfast/workflows/runs"
 )
@@ -72,7 +73,17 @@ func (p *process) startIngress(ctx context.Context) error {
 		return server.Shutdown(ctx)
 	})
 	p.warnOfSecrets()
-	return p.serveOn("webhooks", cfg.Addr, server.Serve)
+	if err := p.serveOn("webhooks", cfg.Addr, server.Serve); err != nil {
+		return err
+	}
+	return p.startQueues(server)
+}
+
+// startQueues reads the queues that definitions name. They stop before the server, which commits their messages.
+func (p *process) startQueues(server *ingress.Server) error {
+	p.queues = queues.New(queues.Options{Accept: server.AcceptMessage, Secret: p.cfg.Whole, Errors: p.errors})
+	p.onStop("queues", p.queues.Close)
+	return p.queues.Read(p.catalogue.Catalogue().Queues())
 }
 
 // keepKeySets has the keys that senders publish ready before a request needs them.

@@ -18,6 +18,7 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/ingress"
 	"holdfast/ingress/intake"
+	"holdfast/ingress/queues"
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/notify"
@@ -55,6 +56,7 @@ type process struct {
 	duplicates duplicateCounter // nil without a configured database
 
 	refusals    *ingress.Refusals // nil if nothing is received
+	queues      *queues.Queues    // nil if nothing is received
 	breaker     *intake.Breaker
 	inbox       *persistence.Store  // nil without a configured database
 	inboxDepth  *intake.InboxDepth  // nil without an inbox

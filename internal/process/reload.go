@@ -125,6 +125,11 @@ func (p *process) reload() {
 	}
 	p.unreadableSecrets()
 	p.warnOfSecrets()
+	if p.queues != nil {
+		if err := p.queues.Read(p.catalogue.Catalogue().Queues()); err != nil {
+			slog.Error("source_queue.not_stopped", "error", err.Error())
+		}
+	}
 	if p.roles.has(RoleWorker) {
 		p.switchRecoveryOn(context.Background())
 	}

@@ -43,6 +43,7 @@ var pagesOf = map[string]string{
 	"recovery":      "/console/operations",
 	"secrets":       "/console/providers",
 	"samples":       "/console/providers",
+	"source":        "/console/providers",
 }
 
 // pageOf returns the page that helps with a check, if this console has it.

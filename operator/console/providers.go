@@ -196,6 +196,8 @@ type providerPage struct {
 
 	Receives bool
 	Refused  oversight.ProviderRefusals
+	// QueueProblems are those of its queues that the last examination found.
+	QueueProblems []oversight.SeenFinding
 	// Lists are the provider's lists of events, one for each target.
 	Lists []operation.ListHealth
 	// Chart counts its events; nil if they aren't counted.
@@ -234,6 +236,7 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 	if data.Chart = c.eventChart(ctx.UserContext(), p.Name(), since, time.Time{}); data.Chart != nil {
 		data.Chart.Ranges = windowsOf(window, "/console/providers/"+pathEscape(p.Name()))
 	}
+	data.QueueProblems = c.queueProblems(ctx.UserContext(), p)
 	for _, of := range c.refusalsOf(p.Name()) {
 		data.Refused = of
 	}
@@ -245,6 +248,21 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		data.Lists = slices.DeleteFunc(lists, func(h operation.ListHealth) bool { return h.Provider != p.Name() })
 	}
 	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
+}
+
+// queueProblems returns what keeps an ingress from reading the queues of a provider.
+func (c *Console) queueProblems(ctx context.Context, p *providers.Provider) (found []oversight.SeenFinding) {
+	if c.Doctor == nil || len(p.Queues()) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, findingsTimeout)
+	defer cancel()
+	for _, f := range c.Doctor(ctx).Findings {
+		if f.Check == "source queue "+p.Name() {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // mappedFor is how long pages show the same counts of events in which rules found an entity.

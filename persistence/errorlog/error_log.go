@@ -58,6 +58,25 @@ func (s *Store) Refused(ctx context.Context, reason string) ([]oversight.Refused
 	return found, postgres.Failure("count refused requests", err)
 }
 
+// selectQueueProblems reads a window by time, like countRefused. An ingress repeats a problem at least every 30 s.
+const selectQueueProblems = `
+SELECT DISTINCT ON (provider, broker, queue) provider, broker, queue, error_code, error_message
+  FROM (SELECT provider, phase, error_code, error_message, at, coalesce(meta ->> 'broker', '') AS broker,
+               coalesce(meta ->> 'queue', '') AS queue
+          FROM error_log WHERE at > statement_timestamp() - interval '90 seconds' OFFSET 0) AS recent
+ WHERE phase = 'receive' AND error_code LIKE 'queue\_%'
+ ORDER BY provider, broker, queue, at DESC`
+
+// QueueProblems returns the last problem of each queue that an ingress can't read, if it was reported in the last 90 seconds.
+func (s *Store) QueueProblems(ctx context.Context) ([]oversight.QueueProblem, error) {
+	rows, err := s.db.Query(ctx, selectQueueProblems)
+	if err != nil {
+		return nil, postgres.Failure("read problems of queues", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[oversight.QueueProblem])
+	return found, postgres.Failure("read problems of queues", err)
+}
+
 // LogErrors adds entries to the error log, all or none. It is not idempotent: an entry logged twice counts twice, which does no
 // harm in a log. Damaged data always alerts operators: it doesn't repair itself, and the events that need it are retried until
 // then.

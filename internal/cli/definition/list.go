@@ -75,7 +75,8 @@ func Command() *cobra.Command {
 	return cli.Group("provider", "List, connect, check, try and create providers",
 		"  holdfast provider list\n  holdfast provider check my-providers\n"+
 			"  holdfast provider explain stripe --file body.json --sign",
-		listCommand(), showCommand(), connectCommand(), checkCommand(), explainCommand(), refusalsCommand(), newCommand())
+		listCommand(), showCommand(), connectCommand(), checkCommand(), explainCommand(), refusalsCommand(), queuesCommand(),
+		newCommand())
 }
 
 // withCatalogue passes the definitions and secrets to a command, as a role started here would have them.

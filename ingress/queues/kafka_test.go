@@ -1,0 +1,81 @@
+package queues_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"holdfast/ingress/queues"
+	"holdfast/internal/devstack/brokertest"
+)
+
+func publishKafka(t *testing.T, client *kgo.Client, bodies []string) {
+	t.Helper()
+	for _, body := range bodies {
+		record := &kgo.Record{
+			Topic: "orders", Key: []byte(body), Value: []byte(body), Headers: []kgo.RecordHeader{{Key: "Kind", Value: []byte("paid")}},
+		}
+		require.NoError(t, client.ProduceSync(t.Context(), record).FirstErr())
+	}
+}
+
+// committed returns how many messages the group has acknowledged.
+func committedOf(t *testing.T, client *kgo.Client) (n int64) {
+	t.Helper()
+	offsets, err := kadm.NewClient(client).FetchOffsets(t.Context(), "holdfast-orders")
+	require.NoError(t, err)
+	offsets.Each(func(o kadm.OffsetResponse) { n += max(o.At, 0) })
+	return n
+}
+
+// Records of a topic, in a stand-in for Kafka: they are committed, and offsets only then. Readers share the group, and one that
+// stops while commits fail leaves its records to the others.
+func TestARecordOfKafkaIsAcknowledgedAfterItsCommit(t *testing.T) {
+	t.Parallel()
+	address := brokertest.Kafka(t, "orders")
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	c, q := &commits{failing: errDown}, queueOf("kafka", "kafka://"+address, "orders")
+	publishKafka(t, client, numbered(0, 100))
+	stop := c.read(t, q)
+	require.Eventually(t, func() bool { attempts, _ := c.count(); return attempts > 20 }, patience, 10e6)
+	require.Zero(t, committedOf(t, client))
+	require.Contains(t, c.codes(), queues.CodeHeld)
+	stop()
+	require.Zero(t, committedOf(t, client))
+
+	c.fail(nil)
+	stop = c.read(t, q)
+	c.read(t, q)
+	awaitAll(t, c, numbered(0, 100))
+	publishKafka(t, client, numbered(100, 200))
+	stop()
+	awaitAll(t, c, numbered(0, 200))
+	require.Eventually(t, func() bool { return committedOf(t, client) == 200 }, patience, 50e6)
+	m := c.last()
+	require.Equal(t, []string{"paid"}, m.Header["kind"])
+	require.Equal(t, []string{string(m.Body)}, m.Header["kafka-key"])
+	require.Equal(t, "orders:"+m.Header["kafka-partition"][0]+":"+m.Header["kafka-offset"][0], m.Position)
+	require.Zero(t, queues.Check(t.Context(), q, c.secret).Waiting)
+}
+
+// What keeps a topic from being read is reported with a code.
+func TestProblemsOfKafka(t *testing.T) {
+	t.Parallel()
+	address := brokertest.Kafka(t, "orders")
+	q := queueOf("kafka", "kafka://127.0.0.1:1", "orders")
+	code := func() string {
+		if p := queues.Check(t.Context(), q, (&commits{}).secret).Problem; p != nil {
+			return p.Code
+		}
+		return ""
+	}
+	require.Equal(t, queues.CodeUnreachable, code())
+	q.URL = "kafka://" + address
+	require.Empty(t, code())
+	q.Name = "refunds"
+	require.Equal(t, queues.CodeMissing, code())
+}

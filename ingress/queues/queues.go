@@ -1,0 +1,108 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"holdfast/event/oversight"
+	"holdfast/providers/receiving"
+)
+
+// Options configure Queues.
+type Options struct {
+	// Accept makes the events of a message durable; see ingress.Server.AcceptMessage.
+	Accept func(ctx context.Context, m Message) (outcome string, err error)
+	// Secret returns the value of a variable, or of its file.
+	Secret func(name string) (string, error)
+	// Errors receives entries for the error log; nil if there is none.
+	Errors ErrorSink
+}
+
+// ErrorSink adds entries to the error log. Record neither blocks nor fails.
+type ErrorSink interface {
+	Record(e oversight.ErrorEntry)
+}
+
+// Queues reads queues in the background. Without any, it does nothing.
+type Queues struct {
+	Options
+
+	metrics *metrics // nil until there is a queue
+
+	mu      sync.Mutex
+	readers map[string]*reader // by Queue.Label
+	closed  bool
+}
+
+// New creates Queues that read nothing yet.
+func New(o Options) *Queues { return &Queues{Options: o, readers: map[string]*reader{}} }
+
+// closeTimeout bounds the wait for a reader whose queue is no longer read: its messages in flight are committed within it.
+const closeTimeout = 10 * time.Second
+
+// Read has exactly these queues read from now on. A queue whose settings haven't changed goes on undisturbed.
+func (q *Queues) Read(wanted []receiving.Queue) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil
+	}
+	next, stale := map[string]*reader{}, q.readers
+	var added []receiving.Queue
+	for _, one := range wanted {
+		if r, ok := q.readers[one.Label()]; ok && r.reads(one) {
+			next[one.Label()] = r
+			delete(stale, one.Label())
+			continue
+		}
+		added = append(added, one)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	err := stop(ctx, stale)
+	q.readers = next
+	if q.metrics == nil && len(added) > 0 {
+		var failed error
+		if q.metrics, failed = newMetrics(q.statuses); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	for _, one := range added {
+		q.readers[one.Label()] = start(one, q)
+	}
+	return err
+}
+
+// Close stops reading, and waits until the messages in flight are acknowledged, or given up.
+func (q *Queues) Close(ctx context.Context) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	return stop(ctx, q.readers)
+}
+
+func stop(ctx context.Context, readers map[string]*reader) (err error) {
+	for _, r := range readers {
+		r.stop()
+	}
+	for _, r := range readers {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	return err
+}
+
+// statuses returns a snapshot. It doesn't wait for readers that are being stopped.
+func (q *Queues) statuses() (all []Status) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.readers {
+		all = append(all, r.status())
+	}
+	return all
+}

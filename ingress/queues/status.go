@@ -1,0 +1,145 @@
+package queues
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+
+	"holdfast/internal/broker"
+	"holdfast/providers/receiving"
+)
+
+// The codes of what keeps a queue from being read.
+const (
+	CodeConnecting  = "queue_connecting"
+	CodeUnreachable = "queue_unreachable"
+	CodeRefused     = "queue_refused"
+	CodeMissing     = "queue_missing"
+	CodeSettings    = "queue_settings"
+	CodeSecret      = "queue_secret"
+	CodeHeld        = "queue_held"
+	CodeTooLarge    = "queue_too_large"
+)
+
+// ProblemError is why a queue isn't read.
+type ProblemError struct {
+	Code string
+	// Text has no payload and no secret.
+	Text string
+}
+
+// Error returns the text.
+func (p *ProblemError) Error() string { return p.Text }
+
+func problem(code, format string, args ...any) *ProblemError {
+	return &ProblemError{Code: code, Text: fmt.Sprintf(format, args...)}
+}
+
+// problemOf classifies an error. What isn't known is a connection that broke.
+func problemOf(err error) *ProblemError {
+	var p *ProblemError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, ErrTooLarge):
+		return problem(CodeTooLarge, "%s", err.Error())
+	case err == nil:
+		return problem(CodeUnreachable, "the broker has ended the connection")
+	}
+	return problem(CodeUnreachable, "%s", err.Error())
+}
+
+// Advice returns the next step for a code.
+func Advice(code string) string {
+	if next, ok := advice[code]; ok {
+		return next
+	}
+	return "`holdfast provider queues` tries to read each queue"
+}
+
+var advice = map[string]string{
+	CodeUnreachable: "check that the broker runs, and that `queues[].url` names it; an ingress connects again automatically",
+	CodeRefused:     "compare `queues[].user` and the variable under `queues[].secrets` with the broker's, and the user's rights",
+	CodeMissing:     "create it at the broker, or correct `queues[].name`; Holdfast creates none",
+	CodeSettings:    "change it at the broker, or name another one under `queues[].group`",
+	CodeSecret:      "set the variable for each ingress, or correct its file",
+	CodeHeld: "check PostgreSQL and Temporal: nothing is acknowledged until one of them commits, and no message is lost; if both " +
+		"are well, report the error",
+	CodeTooLarge: "take the message out of the queue: an event has up to 25 MiB",
+}
+
+// Status is how a queue is read.
+type Status struct {
+	receiving.Queue
+
+	// Problem is nil if messages are read and committed.
+	Problem *ProblemError
+	Since   time.Time
+	// Waiting counts the messages in the queue that no one has read, -1 if unknown. Held counts those that were read and couldn't
+	// be committed yet.
+	Waiting int64
+	Held    int
+}
+
+func (r *reader) status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{Queue: r.Queue, Problem: r.problem, Since: r.since, Waiting: r.lag, Held: r.held}
+	if s.Problem == nil && r.held > 0 {
+		s.Problem = r.why
+	}
+	return s
+}
+
+// Check tries to read a queue, without reading a message or creating anything.
+func Check(ctx context.Context, q receiving.Queue, secret func(string) (string, error)) (s Status) {
+	s = Status{Queue: q, Since: time.Now(), Waiting: -1}
+	one, err := open(ctx, q, secret, false)
+	if err != nil {
+		s.Problem = problemOf(err)
+		return s
+	}
+	defer one.close()
+	if s.Waiting, err = one.waiting(ctx); err != nil {
+		s.Problem, s.Waiting = problemOf(err), -1
+	}
+	return s
+}
+
+// connectionOf reads the credentials each time, so that changed ones need no restart.
+func connectionOf(q receiving.Queue, secret func(string) (string, error)) (c broker.Connection, err error) {
+	c = broker.Connection{User: q.User, Name: "holdfast " + q.Provider}
+	if c.Address, err = broker.ParseAddress(q.Broker, q.URL); err != nil {
+		return c, problem(CodeSettings, "url %s", err.Error())
+	}
+	if c.Secret, err = needed(q.Secrets, secret); err != nil {
+		return c, err
+	}
+	authorities, err := needed(q.Authorities, secret)
+	if err != nil || authorities == "" {
+		return c, err
+	}
+	c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	if !c.TLS.RootCAs.AppendCertsFromPEM([]byte(authorities)) {
+		return c, problem(CodeSecret, "%s has no certificate in PEM", q.Authorities)
+	}
+	return c, nil
+}
+
+// needed returns the value of a variable that must be set, "" without a name.
+func needed(name string, secret func(string) (string, error)) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	value, err := secret(name)
+	switch {
+	case err != nil:
+		return "", problem(CodeSecret, "%s", err.Error())
+	case value == "":
+		return "", problem(CodeSecret, "%s is not set", name)
+	}
+	return value, nil
+}
