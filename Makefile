@@ -338,10 +338,12 @@ LATEST ?=
 conformance: $(CLIENTS_INSTALLED) ## Run the providers' own libraries against the definitions (LATEST=1: also their newest versions)
 	@work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && export CONFORMANCE_TABLE=$$work/table && \
 	if [ -n "$(LATEST)" ]; then \
-		cp -r e2e/clients/testdata/{libraries,package.json,*.mjs} $$work && \
+		cp -r e2e/clients/testdata/{libraries,documents,package.json,*.mjs} $$work && \
 		sed -i '/"dependencies"/,/}/s/: "[0-9][^"]*"/: "latest"/' $$work/package.json && \
 		npm install --prefix $$work --ignore-scripts --no-audit --no-fund --loglevel=error && \
-		export NEWEST=$$work NEWEST_REPORT=$$work/report || exit; \
+		cp -r tools/clients $$work/go && cd $$work/go && go get $$(sed -n '/^require/,/^)/s/^\t\([^ ]*\) v[^ ]*$$/\1@latest/p' go.mod) && \
+		go mod tidy && go build -o clients . && cd $(CURDIR) && \
+		export NEWEST=$$work NEWEST_GO=$$work/go/clients NEWEST_REPORT=$$work/report || exit; \
 	fi; \
 	go test -count=1 ./e2e/clients || code=$$?; cat $$work/table; [ -z "$(LATEST)" ] || { echo; cat $$work/report; }; exit $${code:-0}
 

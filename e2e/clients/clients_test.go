@@ -16,7 +16,7 @@ import (
 // that was changed, signed with another secret, signed long ago where the time is signed, or not signed.
 func TestLibrarySignaturesAreAccepted(t *testing.T) {
 	t.Parallel()
-	for _, l := range libraries(t).library {
+	for _, l := range everyLibrary(t) {
 		if !l.Signs {
 			continue
 		}
@@ -42,7 +42,7 @@ func TestLibrarySignaturesAreAccepted(t *testing.T) {
 // During a rotation both secrets are configured: what the library signs with either gets in, and with a third one nothing does.
 func TestBothSecretsOfARotationAreAccepted(t *testing.T) {
 	t.Parallel()
-	for _, l := range libraries(t).library {
+	for _, l := range everyLibrary(t) {
 		if !l.Signs {
 			continue
 		}
@@ -64,7 +64,7 @@ func TestBothSecretsOfARotationAreAccepted(t *testing.T) {
 // What `holdfast send` signs the provider's own library takes, and nothing that was changed since.
 func TestLibrariesVerifyHoldfastsSignatures(t *testing.T) {
 	t.Parallel()
-	for _, l := range libraries(t).library {
+	for _, l := range everyLibrary(t) {
 		if !l.Verifies {
 			continue
 		}

@@ -23,9 +23,10 @@ const aboveConformance = `# Conformance
 <!-- Written by go test ./e2e/clients -run TestTheConformancePage -update -->
 
 Which providers' own libraries run against the [built-in definitions](catalogue.md) in every test run, and what they say. Versions are
-pinned, with the hash of each package, in ` + "`e2e/clients/testdata/package-lock.json`" + `. ` + "`make conformance`" + ` runs them;
-without npm its table says *not run*. ` + "`make conformance LATEST=1`" + ` installs the newest versions into a temporary folder and prints what
-differs: versions, new exports and headers, and requests that are newly accepted or refused.
+pinned, with the hash of each package, in ` + "`e2e/clients/testdata/package-lock.json`" + ` and ` + "`tools/clients/go.sum`" + `.
+` + "`make conformance`" + ` runs them; without npm, or a module of Go, the table says *not run*. ` + "`make conformance LATEST=1`" + ` installs the
+newest versions into a temporary folder and prints what differs: versions, new exports and headers, and requests that are newly accepted
+or refused. Most libraries are the providers' own; those for Discord, Forgejo and Slack in Go are by others.
 
 - **It signs**: Holdfast accepts what the library signs, with either secret of a rotation, and refuses it once the body or the secret is
   another, or the signature is missing. If a time is signed, it refuses a request that is an hour old.
@@ -48,17 +49,19 @@ func TestTheConformancePageIsCurrent(t *testing.T) {
 	into := os.Getenv("CONFORMANCE_TABLE")
 	rows := rowsOf(t)
 	if into == "" || installed() == nil {
-		n := libraries(t)
+		all := everyLibrary(t)
 		for i := range rows {
-			rows[i].fill(t, n.byName(t, rows[i].library))
+			if at := slices.IndexFunc(all, func(l library) bool { return l.Name == rows[i].library }); at >= 0 {
+				rows[i].fill(t, all[at])
+			}
 		}
 	}
 	table := tableOf(rows)
 	if into != "" {
 		require.NoError(t, os.WriteFile(into, []byte(table), 0o600))
 	}
-	if rows[0].signs == notRun {
-		t.Skip("no library has run: npm or node is missing")
+	if slices.ContainsFunc(rows, func(r conformance) bool { return r.signs == notRun }) {
+		t.Skip("not all libraries have run: npm, node or modules of Go are missing")
 	}
 	want := aboveConformance + table
 	if *update {
@@ -100,33 +103,58 @@ func tableOf(rows []conformance) string {
 }
 
 var (
-	providerLine = regexp.MustCompile(`(?m)^  provider: "(.+)",`)
+	providerLine = regexp.MustCompile(`(?m)^\s+[pP]rovider:\s+"(.+)",`)
 	importLine   = regexp.MustCompile(`(?m)^import .* from "(?:\.\./node_modules/)?((?:@[^/"]+/)?[^/"]+)`)
+	goImportLine = regexp.MustCompile(`(?m)^(?:import|\t)[ \w]*"([^/"]+\.[^/"]+/[^"]+)"`)
+	moduleLine   = regexp.MustCompile(`(?m)^\t(\S+) (v\S+)$`)
 )
 
-// rowsOf reads the files of the libraries, which needs no npm.
-func rowsOf(t *testing.T) (rows []conformance) {
+// rowsOf reads the files of the libraries, which needs neither npm nor a module.
+func rowsOf(t *testing.T) []conformance {
 	t.Helper()
 	versions := lockedVersions(t)
-	files, err := filepath.Glob(filepath.Join(folder, "libraries", "*.mjs"))
+	forNode := rowsIn(t, filepath.Join(folder, "libraries", "*.mjs"), "", func(text string) (packages []string) {
+		for _, found := range importLine.FindAllStringSubmatch(text, -1) {
+			if version := versions[found[1]]; version != "" {
+				packages = append(packages, "`"+found[1]+"` "+version)
+			}
+		}
+		return packages
+	})
+	modules, err := os.ReadFile(filepath.Join(goLibraries, "go.mod"))
+	require.NoError(t, err)
+	return append(forNode, rowsIn(t, filepath.Join(goLibraries, "*.go"), "go-", func(text string) (packages []string) {
+		for _, found := range goImportLine.FindAllStringSubmatch(text, -1) {
+			for _, module := range moduleLine.FindAllStringSubmatch(string(modules), -1) {
+				if strings.HasPrefix(found[1]+"/", module[1]+"/") && module[1] != "github.com/stripe/stripe-mock" {
+					packages = append(packages, "`"+module[1]+"` "+module[2])
+				}
+			}
+		}
+		return packages
+	})...)
+}
+
+// rowsIn has a row for each file that names a provider.
+func rowsIn(t *testing.T, pattern, prefix string, packagesOf func(text string) []string) (rows []conformance) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		row := conformance{
-			library: strings.TrimSuffix(filepath.Base(file), ".mjs"), signs: notRun, verifies: notRun, oldSays: notRun,
-			definition: string(providerLine.FindSubmatch(text)[1]),
+		of := providerLine.FindSubmatch(text)
+		if of == nil {
+			continue
 		}
-		var packages []string
-		for _, found := range importLine.FindAllSubmatch(text, -1) {
-			if name := string(found[1]); versions[name] != "" {
-				packages = append(packages, "`"+name+"` "+versions[name])
-			}
-		}
+		packages := packagesOf(string(text))
 		require.NotEmpty(t, packages, file)
 		slices.Sort(packages)
-		row.packages = strings.Join(slices.Compact(packages), ", ")
-		rows = append(rows, row)
+		rows = append(rows, conformance{
+			library:    prefix + strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)),
+			packages:   strings.Join(slices.Compact(packages), ", "),
+			definition: string(of[1]), signs: notRun, verifies: notRun, oldSays: notRun,
+		})
 	}
 	return rows
 }

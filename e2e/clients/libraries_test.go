@@ -1,5 +1,5 @@
 // Package clients holds the ingress against the providers' own client libraries: what they sign gets in, and what Holdfast signs
-// they take. They run in one Node process, see testdata/main.mjs.
+// they take. Those for Node.js run in one process, see testdata/main.mjs, and those for Go in another, see tools/clients.
 package clients
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// library is a file in testdata/libraries.
+// library is a file in testdata/libraries or tools/clients.
 type library struct {
 	Name string `json:"name"`
 	// Provider is the definition that is to understand it.
@@ -101,7 +101,7 @@ func (r request) with(added request) request {
 	return r
 }
 
-// node is the process that the libraries run in. It answers one call at a time, and ends with this process.
+// node is a process that libraries run in. It answers one call at a time, and ends with this process.
 type node struct {
 	mu      sync.Mutex
 	in      io.Writer
@@ -141,10 +141,16 @@ func installed() error {
 	return errors.Join(noNode, notInstalled)
 }
 
-// startNode runs the libraries of a folder.
+// startNode runs the libraries for Node.js of a folder.
 func startNode(folder string) (*node, error) {
 	command := exec.Command("node", "--disable-warning=ExperimentalWarning", "main.mjs")
-	command.Dir, command.Stderr = folder, os.Stderr
+	command.Dir = folder
+	return start(command)
+}
+
+// start runs a process with libraries.
+func start(command *exec.Cmd) (*node, error) {
+	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +21,8 @@ type surveyed struct {
 	Headers []string `json:"headers"`
 }
 
-// TestTheNewestLibraries compares the newest versions, in the folder that NEWEST names, with the pinned ones, and writes what
-// differs to the file that NEWEST_REPORT names. It fails if a library no longer verifies what Holdfast signs, or accepts a changed
+// TestTheNewestLibraries compares the newest versions, in the folder that NEWEST names and the program that NEWEST_GO names, with the
+// pinned ones, and writes what differs to the file that NEWEST_REPORT names. It fails if a library no longer verifies what Holdfast signs, or accepts a changed
 // body. `make conformance LATEST=1` runs it.
 func TestTheNewestLibraries(t *testing.T) {
 	t.Parallel()
@@ -35,15 +37,33 @@ func TestTheNewestLibraries(t *testing.T) {
 	require.NoError(t, pinned.ask(call{Call: "survey"}, &before))
 	require.NoError(t, newest.ask(call{Call: "survey"}, &after))
 	report := packageChanges(before, after)
-	for _, l := range newest.library {
-		of, failed := libraryChanges(t, pinned.byName(t, l.Name), l)
+	forGo, err := start(exec.Command(os.Getenv("NEWEST_GO")))
+	require.NoError(t, err)
+	report = append(report, packageChanges(modulesOf(t, goLibraries), modulesOf(t, filepath.Dir(os.Getenv("NEWEST_GO"))))...)
+	for _, l := range slices.Concat(newest.library, forGo.library) {
+		before := everyLibrary(t)
+		at := slices.IndexFunc(before, func(one library) bool { return one.Name == l.Name })
+		require.GreaterOrEqual(t, at, 0, l.Name)
+		of, failed := libraryChanges(t, before[at], l)
 		report = append(report, of...)
 		for _, why := range failed {
 			t.Errorf("%s: %s", l.Name, why)
 		}
 	}
-	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", len(after), len(newest.library))), "\n")
+	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", len(after), len(newest.library)+len(forGo.library))), "\n")
 	require.NoError(t, os.WriteFile(os.Getenv("NEWEST_REPORT"), []byte(text+"\n"), 0o600))
+}
+
+// modulesOf has the versions that a go.mod names.
+func modulesOf(t *testing.T, dir string) map[string]surveyed {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	all := map[string]surveyed{}
+	for _, module := range moduleLine.FindAllStringSubmatch(string(text), -1) {
+		all[module[1]] = surveyed{Version: strings.TrimPrefix(module[2], "v")}
+	}
+	return all
 }
 
 func packageChanges(before, after map[string]surveyed) (report []string) {

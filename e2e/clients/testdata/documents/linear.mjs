@@ -1,0 +1,9 @@
+import { eventsOf } from "../types.mjs";
+
+export default {
+  provider: "linear",
+  events: () => eventsOf("@linear/sdk/dist/webhooks/index.d.mts", "LinearWebhookPayload")
+    .map(({ type, ...event }) => ({ type: type + ".create", ...event, set: [...event.set, [["action"], "create"]] })),
+  id: ["createdAt"], // there is no other
+  entity: ({ data, type }) => data && [type, data.id],
+};

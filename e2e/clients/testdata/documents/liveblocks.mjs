@@ -1,0 +1,8 @@
+import { eventsOf } from "../types.mjs";
+
+export default {
+  provider: "liveblocks",
+  events: () => eventsOf("@liveblocks/node/dist/index.d.ts", "WebhookEvent", ["type"]),
+  headers: (body, type, id) => ({ "webhook-id": id }),
+  entity: ({ data }) => ["room", data.roomId],
+};

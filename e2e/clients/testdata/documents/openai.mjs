@@ -1,0 +1,8 @@
+import { eventsOf } from "../types.mjs";
+
+export default {
+  provider: "openai",
+  events: () => eventsOf("openai/resources/webhooks/webhooks.d.ts", "UnwrapWebhookEvent", ["type"]),
+  headers: (body, type, id) => ({ "webhook-id": id }),
+  entity: ({ data }, type) => [type.split(".").slice(0, -1).join("_"), data.id ?? data.call_id ?? data.session_id],
+};

@@ -1,0 +1,8 @@
+import { eventsOf } from "../types.mjs";
+
+export default {
+  provider: "surge",
+  events: () => eventsOf("@surgeapi/node/resources/webhooks.d.ts", "UnwrapWebhookEvent", ["type"]),
+  headers: (body, type, id) => ({ "webhook-id": id }),
+  entity: ({ data }, type) => [type.split(".")[0], data.id],
+};

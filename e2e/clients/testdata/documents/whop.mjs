@@ -1,0 +1,8 @@
+import { eventsOf } from "../types.mjs";
+
+export default {
+  provider: "whop",
+  events: () => eventsOf("@whop/sdk/resources/webhooks.d.ts", "UnwrapWebhookEvent", ["type"]),
+  headers: (body, type, id) => ({ "webhook-id": id }),
+  entity: ({ data, company_id }, type) => (data.id ? [type.split(".")[0], data.id] : ["company", company_id]),
+};
