@@ -59,8 +59,9 @@ are. To connect one, see [provider-setup.md](provider-setup.md).
 | ` + "`observed`" + ` | The definition follows observed requests. Compare it with the first ones that you get |
 
 With vectors or a library a definition is proven: %d are. *runs* means that tests run the provider's own library, or the one that its
-documentation names (` + "`e2e/clients`, versions in `e2e/clients/testdata/package.json`" + `): it verifies what Holdfast signs, or Holdfast
-verifies what it signs, and both refuse changed requests. That is so for %d providers: [what each of them says](conformance.md).
+documentation names, or a common one for Go (` + "`e2e/clients`, versions in `e2e/clients/testdata/package.json`" + ` and
+` + "`tools/clients/go.mod`" + `): it verifies what Holdfast signs, or Holdfast verifies what it signs, and both refuse changed requests.
+That is so for %d providers: [what each of them says](conformance.md).
 
 Tests check every definition with requests that it hasn't signed itself (` + "`providers/testdata/vectors`" + `). They also change the
 secret, the body, each signed header, the time and the algorithm, and expect a refusal each time.
@@ -99,15 +100,20 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 // librariesThatRun returns the providers whose library e2e/clients runs.
 func librariesThatRun(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("../e2e/clients/testdata/libraries/*.mjs")
-	require.NoError(t, err)
 	runs := map[string]bool{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
+	for _, pattern := range []string{"../e2e/clients/testdata/libraries/*.mjs", "../tools/clients/*.go"} {
+		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
-		name := regexp.MustCompile(`(?m)^  provider: "(.+)",`).FindSubmatch(text)
-		require.NotNil(t, name, file)
-		runs[string(name[1])] = true
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			name := regexp.MustCompile(`(?m)^\s+[pP]rovider:\s+"(.+)",`).FindSubmatch(text)
+			if filepath.Base(file) == "main.go" { // it has none of a library
+				continue
+			}
+			require.NotNil(t, name, file)
+			runs[string(name[1])] = true
+		}
 	}
 	return runs
 }

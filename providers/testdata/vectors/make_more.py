@@ -463,6 +463,14 @@ def recharge():
     yield dict(name="the secret behind the body", body=body, refused="bad_signature",
                headers={"X-Recharge-Topic": "subscription/created", "X-Recharge-Hmac-Sha256": plain("sha256", body, SECRET)})
 
+    def timed(name, at, signed, **more):
+        return dict(name=name, body=body, time=1760000000, headers={
+            "X-Recharge-Webhook-Signature": f"t={at},v1={mac(SECRET, signed).hex()}"}, **more)
+
+    yield timed("with a time", 1760000000, f"1760000000.{body}")
+    yield timed("with another time than the signed one", 1760000001, f"1760000000.{body}", refused="bad_signature")
+    yield timed("too old", 1759820000, f"1759820000.{body}", refused="stale_timestamp")
+
 
 @maker
 def payos():

@@ -10,7 +10,7 @@ function schemaOf(models, type) {
   if (item) return { type: "array", items: schemaOf(models, item) };
   if (type === "Date") return { type: "string", format: "date-time" };
   if (type === "number") return { type: "integer", minimum: 1 };
-  const [name, of] = type.split(".");
+  const [name, of] = type.replace(" | null", "").split(".");
   if (!models[name]) return { type: ["string", "boolean"].includes(type) ? type : "object" };
   if (of || !models[name].getAttributeTypeMap) return { enum: Object.values(of ? models[name][of] : models[name]) };
   return { $ref: "#/definitions/" + name };
@@ -20,7 +20,7 @@ function definitionsOf(models) {
   const classes = Object.entries(models).filter(([, model]) => model.getAttributeTypeMap);
   return Object.fromEntries(classes.map(([name, model]) => {
     const fields = model.getAttributeTypeMap().map(({ baseName, type }) => [baseName, schemaOf(models, type)]);
-    return [name, { type: "object", properties: Object.fromEntries(fields) }];
+    return [name, { type: "object", properties: Object.fromEntries(fields), required: fields.map(([field]) => field) }];
   }));
 }
 

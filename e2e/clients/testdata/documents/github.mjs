@@ -15,7 +15,9 @@ function* events() {
     const { $ref } = post.requestBody.content["application/json"].schema;
     const schema = components.schemas[$ref.replace(inSchemas, "")];
     const type = post.operationId.replace("/", ".").replaceAll("-", "_");
-    yield { type, schema: { ...schema, required: Object.keys(schema.properties ?? {}), components } };
+    const fields = schema.properties ?? {};
+    const set = fields.action ? [[["action"], type.slice(type.indexOf(".") + 1)]] : [];
+    yield { type, schema: { ...schema, required: Object.keys(fields), components }, set };
   }
 }
 
@@ -27,5 +29,6 @@ export default {
   events,
   options: { alwaysFakeOptionals: false, optionalsProbability: 0, minItems: 0 }, // with all of them bodies have megabytes
   headers: (body, type, id) => ({ "x-github-event": type.split(".")[0], "x-github-delivery": id }),
+  nothing: /^github_app_authorization\./, // the sender alone
   entity: (body) => { const kind = about.find((name) => body[name]?.id); return kind && [kind, String(body[kind].id)]; },
 };
