@@ -58,10 +58,9 @@ are. To connect one, see [provider-setup.md](provider-setup.md).
 | ` + "`documentation`" + ` | The definition follows the sender's documentation |
 | ` + "`observed`" + ` | The definition follows observed requests. Compare it with the first ones that you get |
 
-With vectors or a library a definition is proven: %d are. *runs* means that tests run the provider's own library, or the one that its
-documentation names, or a common one for Go (` + "`e2e/clients`, versions in `e2e/clients/testdata/package.json`" + ` and
-` + "`tools/clients/go.mod`" + `): it verifies what Holdfast signs, or Holdfast verifies what it signs, and both refuse changed requests.
-That is so for %d providers: [what each of them says](conformance.md).
+With vectors or a library a definition is proven: %d are. *runs* means that tests run the provider's own library, the one that its
+documentation names, or a common one for Go (` + "`e2e/clients`" + `). It verifies what Holdfast signs, or Holdfast verifies what it
+signs, and both refuse changed requests. That is so for %d providers: [what each of them says](conformance.md).
 
 Tests check every definition with requests that it hasn't signed itself (` + "`providers/testdata/vectors`" + `). They also change the
 secret, the body, each signed header, the time and the algorithm, and expect a refusal each time.

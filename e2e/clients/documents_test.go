@@ -51,7 +51,8 @@ func generate(t *testing.T, name string) document {
 		if err != nil {
 			return d, err
 		}
-		return d, json.Unmarshal(out, &d)
+		err = json.Unmarshal(out, &d)
+		return d, err
 	}))
 	d, err := once.(func() (document, error))()
 	require.NoError(t, err, name)
