@@ -5,5 +5,9 @@ export default {
   events: () => eventsOf("@imagekit/nodejs/resources/webhooks.d.ts", "UnwrapWebhookEvent", ["type"]),
   headers: (body, type, id) => ({ "webhook-id": id }),
   id: ["id"],
-  entity: ({ data }) => (data.asset ? ["asset", data.asset.url] : ["file", data.fileId ?? data.file_id]),
+  nothing: /^upload\.pre-transform\.error$/, // there is no file
+  entity({ data }) {
+    if (data.asset) return ["asset", data.asset.url];
+    return (data.fileId || data.file_id) && ["file", data.fileId ?? data.file_id];
+  },
 };
