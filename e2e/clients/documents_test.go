@@ -76,8 +76,8 @@ func documents(t *testing.T) (names []string) {
 	return names
 }
 
-// Every event type that a provider publishes has its name, a key and the entity that it is about, and two events with different IDs
-// have two keys.
+// Every event type that a provider publishes has its name, a key and the entity that it is about, and two events with different
+// IDs have two keys.
 func TestEveryPublishedTypeOfEvent(t *testing.T) {
 	t.Parallel()
 	for _, name := range documents(t) {

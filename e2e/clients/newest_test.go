@@ -21,8 +21,8 @@ type surveyed struct {
 	Headers []string `json:"headers"`
 }
 
-// TestTheNewestLibraries compares the newest versions, in the folder that NEWEST names and the program that NEWEST_GO names, with the
-// pinned ones, and writes what differs to the file that NEWEST_REPORT names. It fails if a library no longer verifies what Holdfast signs, or accepts a changed
+// TestTheNewestLibraries compares the newest versions, in the folder that NEWEST names and the program that NEWEST_GO names, with
+// the pinned ones, and writes what differs to the file that NEWEST_REPORT names. It fails if a library no longer verifies what Holdfast signs, or accepts a changed
 // body. `make conformance LATEST=1` runs it.
 func TestTheNewestLibraries(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,8 @@ func TestTheNewestLibraries(t *testing.T) {
 			t.Errorf("%s: %s", l.Name, why)
 		}
 	}
-	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", len(after), len(newest.library)+len(forGo.library))), "\n")
+	libraries := len(newest.library) + len(forGo.library)
+	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", len(after), libraries)), "\n")
 	require.NoError(t, os.WriteFile(os.Getenv("NEWEST_REPORT"), []byte(text+"\n"), 0o600))
 }
 

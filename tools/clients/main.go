@@ -1,5 +1,5 @@
-// Clients runs the providers' own Go libraries for the tests of e2e/clients, as e2e/clients/testdata/main.mjs runs those for Node.js.
-// It answers each line of standard input, {call, …}, with a line on standard output, {value} or {error}, and ends with its input.
+// Clients runs the providers' own Go libraries for the tests of e2e/clients, as e2e/clients/testdata/main.mjs runs those for
+// Node.js. It answers each line of standard input, {call, …}, with a line on standard output, {value} or {error}, and ends with its input.
 package main
 
 import (
