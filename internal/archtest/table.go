@@ -415,10 +415,10 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp"),
 		Never:     neverInOperator},
 	{Package: "operator", Why: "it serves the handlers that it is given, and authenticates their callers",
-		Ours:      list("event event/oversight operator/access operator/agents operator/api operator/guard operator/httpapi"),
+		Ours: list("event event/oversight operator/access operator/agents operator/api operator/guard operator/httpapi"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp golang.org/x/sync " +
 			"google.golang.org/grpc/test/bufconn"),
-		Never:     neverInOperator},
+		Never: neverInOperator},
 	{Package: "operator/console/frame", Why: "the layout that all pages share is independent of their content",
 		Ours:      list("event event/feed internal/printable operator/access operator/guard operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2"),
@@ -501,7 +501,8 @@ var Table = []Rule{
 		Why: "the operator API is assembled from given parts, for every process that serves it and every command that uses it",
 		Ours: list("activities/reconcile event/oversight event/retention operator/importer operator/maintenance " +
 			"delivery/admin event event/feed event/operation internal/config internal/doctor internal/stores " +
-			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/deliveryapi " +
+			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/definitionapi " +
+			"operator/api/deliveryapi " +
 			"internal/lint operator/console operator/console/plot operator/dispatcher persistence persistence/imports providers " +
 			"providers/auth providers/definition operator/launch workflows/runs providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client google.golang.org/grpc"),
