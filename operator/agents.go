@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
@@ -27,13 +28,20 @@ type agentDoor struct {
 	reading, writing fiber.Handler
 }
 
-// innerBuffer is in bytes.
-const innerBuffer = 64 << 10
+const (
+	// innerBuffer is in bytes.
+	innerBuffer = 64 << 10
+	// maxInner bounds requests from tools in progress: one message of an agent can call hundreds of them. The others wait.
+	maxInner = 16
+	// longestCall bounds a message of an agent. None lasts as long, unless the protocol's library waits for something.
+	longestCall = 2 * time.Minute
+)
 
 func newAgentDoor(s *Server) *agentDoor {
 	d := &agentDoor{server: s, inner: bufconn.Listen(innerBuffer)}
 	d.client = &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.inner.DialContext(ctx) },
+		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return d.inner.DialContext(ctx) },
+		MaxConnsPerHost: maxInner,
 	}}
 	return d
 }
@@ -42,7 +50,7 @@ func (d *agentDoor) route() httpapi.Route {
 	return httpapi.Post("useTools", "/mcp", "Tools for agents: the Model Context Protocol", d.answer).
 		Explain("Streamable HTTP without sessions. An agent has its token's role; the tools that change something need an operator.").
 		Takes(httpapi.Text{MediaType: fiber.MIMEApplicationJSON, About: "A JSON-RPC message."}).
-		Returns(fiber.StatusOK, httpapi.Text{MediaType: fiber.MIMEApplicationJSON, About: "The JSON-RPC response."}).
+		Returns(fiber.StatusOK, map[string]any{}).
 		Returns(fiber.StatusAccepted, nil)
 }
 
@@ -56,10 +64,21 @@ func (d *agentDoor) answer(c *fiber.Ctx) error {
 
 func (d *agentDoor) build() {
 	o := agents.Options{URL: "http://localhost", Client: d.client, Version: d.server.version}
-	d.reading = adaptor.HTTPHandler(agents.NewHandler(o))
+	d.reading = serveAgents(o)
 	o.Writes = true
-	d.writing = adaptor.HTTPHandler(agents.NewHandler(o))
+	d.writing = serveAgents(o)
 	go func() { _ = d.server.app.Server().Serve(d.inner) }() // it ends with the server
+}
+
+// serveAgents serves the tools. Fiber ends a request's context when a shutdown begins, but a replay that was started has to be
+// reported, and it uses the context again for the next request.
+func serveAgents(o agents.Options) fiber.Handler {
+	h := agents.NewHandler(o)
+	return adaptor.HTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(context.Background(), longestCall)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 func (d *agentDoor) close() {

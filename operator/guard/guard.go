@@ -164,8 +164,8 @@ const (
 	editTimeout    = time.Minute
 )
 
-// LimitBody allows large bodies only where an event is edited, tried or checked, a file applied, imported or compared, or a
-// payload decrypted, and only for callers who may use them. The server calls it before it reads the body.
+// LimitBody allows large bodies only where an event is edited, tried or checked, also by an agent, a file applied, imported or
+// compared, or a payload decrypted, and only for callers who may use them. The server calls it before it reads the body.
 func (g *Guard) LimitBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	usual := fasthttp.RequestConfig{MaxRequestBodySize: g.bodyLimit}
 	path, _, _ := strings.Cut(string(header.RequestURI()), "?")
@@ -197,7 +197,7 @@ func largeBody(path string) (needed access.Role, limits fasthttp.RequestConfig) 
 		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: api.MaxPart, ReadTimeout: editTimeout}
 	case (isBelow("/dead-letters") || isBelow("/console/events")) && last == "edit":
 		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: maxEditRequest, ReadTimeout: editTimeout}
-	case last == "edit" && !isBelow("/destinations"), last == "try", last == "check", last == "apply",
+	case last == "edit" && !isBelow("/destinations"), last == "try", last == "check", last == "apply", last == "mcp",
 		strings.HasPrefix(path, payloadsPath):
 		return access.RoleOperator, fasthttp.RequestConfig{MaxRequestBodySize: maxEventRequest}
 	}
