@@ -137,6 +137,9 @@ func TestAnAgentRepairsADefinition(t *testing.T) {
 	require.Contains(t, why, "isn't a plan")
 	redrive["provider"], redrive["rule"] = "acme", "entities[0].id"
 	operation := a.must("redrive", redrive)["operation"]
+	_, why, failed = a.use("redrive", redrive)
+	require.True(t, failed, "a plan is for one redrive")
+	require.Contains(t, why, "was carried out")
 	eventually(t, time.Minute, "the redrive is done", func() error {
 		if state := a.must("operation", map[string]any{"operation": operation})["state"]; state != "completed" {
 			return fmt.Errorf("%v", state)

@@ -39,7 +39,7 @@ func TestAWorkflowIDThatAnotherWorkflowHasLosesNoEvent(t *testing.T) {
 			if !ended {
 				out, err := i.run(t, "dlq", "replay", fmt.Sprint(letter))
 				require.Error(t, err, out)
-				require.Contains(t, out, other.GetRunID()+" of workflow "+workflowID+" is in the way")
+				require.Contains(t, out, other.GetRunID()+" of the same workflow ID is in the way")
 				i.runTool(t, "temporal", "workflow", "terminate", "--workflow-id", workflowID, "--reason", "it has our ID")
 			}
 			out, err := i.run(t, "dlq", "replay", fmt.Sprint(letter), "--wait")

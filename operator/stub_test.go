@@ -25,7 +25,9 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
+	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/providers"
 )
 
 // stub stands in for everything behind the API, to observe what reaches it. Package e2e tests the API with real backends.
@@ -367,8 +369,18 @@ func (s *stub) Redact(_ event.Receipt, body []byte) (json.RawMessage, error) {
 	return bytes.ReplaceAll(body, []byte("4242"), []byte("[redacted]")), nil
 }
 
+// acmeDefinitions has the definition of acme in testdata.
+var acmeDefinitions = sync.OnceValue(func() *providers.Live {
+	token := func(string) []string { return []string{"a-token-of-acme-webhooks"} }
+	live, err := providers.LoadLive("testdata/definitions", token, nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	return live
+})
+
 func (s *stub) api() *api.API {
-	return &api.API{
+	all := &api.API{
 		Events: s, DeadLetters: s, SingleReplays: s, Entities: s, Audit: s, Errors: s, Conflicts: s, Stats: s, Maintenance: s, Replays: s.replays(),
 		Rebuilds: s.rebuilds(), Imports: s.imports(),
 		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
@@ -378,6 +390,8 @@ func (s *stub) api() *api.API {
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},
 	}
+	all.Definitions = &definitionapi.API{Live: acmeDefinitions, Event: all.FindEvent}
+	return all
 }
 
 func (s *stub) EncodeJSON([]byte) ([]byte, error) { return []byte(`{"payloads":[]}`), s.call("encode") }
@@ -420,6 +434,9 @@ func ask(t *testing.T, method, url, content string, headers ...string) reply {
 	}
 	if strings.HasPrefix(content, `{"record":`) {
 		req.Header.Set("Content-Type", "application/x-ndjson")
+	}
+	if strings.Contains(content, `"jsonrpc":`) {
+		req.Header.Set("Accept", "application/json, text/event-stream")
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])

@@ -150,7 +150,7 @@ func RunAfter(started event.Run, err error) (run event.Run, ok bool) {
 }
 
 func (e *RunExistsError) Error() string {
-	run := "run " + e.Run.RunID + " of workflow " + e.Run.WorkflowID
+	run := "run " + e.Run.RunID + " of the same workflow ID" // which has the sender's key
 	switch {
 	case e.InTheWay:
 		return run + " is in the way: try again when it has ended"

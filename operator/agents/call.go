@@ -18,8 +18,8 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// maxAnswer bounds a response of the API, in bytes.
-const maxAnswer = 8 << 20
+// maxAnswer bounds a response of the API, in bytes. The largest has what a definition makes of a large event.
+const maxAnswer = 64 << 20
 
 // call is one call of a tool: it asks the API as the agent's caller.
 type call struct {
@@ -85,9 +85,12 @@ func (c call) send(ctx context.Context, method, path string, body []byte, into a
 		return fmt.Errorf("the operator API doesn't answer: %w", err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
 		return fmt.Errorf("read answer: %w", err)
+	case len(answer) > maxAnswer:
+		return fmt.Errorf("the answer of the operator API is larger than %d MiB", maxAnswer>>20)
 	}
 	if response.StatusCode/100 != 2 {
 		return refusal(response.StatusCode, answer)

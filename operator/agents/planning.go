@@ -2,6 +2,9 @@ package agents
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,13 +13,14 @@ import (
 	"holdfast/event/operation"
 	"holdfast/operator/api"
 	"holdfast/operator/api/definitionapi"
+	"holdfast/operator/httpapi"
 )
 
 func (t *tools) addPlans(s *mcp.Server) {
 	add(t, s, reads("plan_replay", "Plan a replay", "What replaying one dead letter would do now, and the plan that replay "+
 		"needs. Changes nothing. Needs the role operator."), planReplay)
-	add(t, s, reads("plan_redrive", "Plan a redrive", "How many dead letters a redrive would run, and the plan, until and count "+
-		"that redrive needs, with the same filter. Changes nothing. Needs the role operator."), planRedrive)
+	add(t, s, reads("plan_redrive", "Plan a redrive", "How many dead letters of one provider a redrive would run, and the plan, "+
+		"until and count that redrive needs, with the same filter. Changes nothing. Needs the role operator."), planRedrive)
 }
 
 // replayPlan is what the plan of a replay is made for: it is void once the dead letter fails or runs again, or another definition
@@ -38,12 +42,9 @@ func (c call) replayPlan(ctx context.Context, id string) (d api.DeadLetterDetail
 	return d, replayPlan{"replay", id, d.State, d.Failures, d.Run.RunID, digest}, err
 }
 
-// digest returns that of a provider's definition in use; "" for all providers.
+// digest returns that of a provider's definition in use.
 func (c call) digest(ctx context.Context, provider string) (string, error) {
-	if provider == "" {
-		return "", nil
-	}
-	var definition definitionapi.View
+	var definition definitionapi.Definition
 	err := c.get(ctx, path("definitions", provider), nil, &definition)
 	return definition.Digest, err
 }
@@ -71,7 +72,8 @@ func planReplay(ctx context.Context, c call, in letterArguments) (any, error) {
 	return out, nil
 }
 
-// redrivePlan is what the plan of a redrive is made for.
+// redrivePlan is what the plan of a redrive is made for: it is void once the number or the definition has changed. It has one
+// definition, so it is for one provider.
 type redrivePlan struct {
 	Tool       string
 	Filter     filter
@@ -81,6 +83,9 @@ type redrivePlan struct {
 }
 
 func (c call) redrivePlan(ctx context.Context, f filter, until time.Time, count int64) (redrivePlan, error) {
+	if f.Provider == "" {
+		return redrivePlan{}, errors.New("provider is missing: plan a redrive for each provider that overview names")
+	}
 	digest, err := c.digest(ctx, f.Provider)
 	return redrivePlan{"redrive", f, until.UTC(), count, digest}, err
 }
@@ -97,6 +102,24 @@ func (c call) count(ctx context.Context, f filter, until time.Time) (planned ope
 	const first = 1000 // bodies that are parsed to look for other keys
 	err = c.post(ctx, "/replays/plan", api.ReplayRequest{ReplayFilter: f.replays(until), First: first}, &planned)
 	return planned, err
+}
+
+// checkUnused refuses a plan that was carried out. Plans of one second with the same filter count as one.
+func (c call) checkUnused(ctx context.Context, f operation.ReplayFilter) error {
+	const latest = "200"
+	var started httpapi.List[operation.Replay]
+	if err := c.get(ctx, "/replays", url.Values{"limit": {latest}}, &started); err != nil {
+		return err
+	}
+	for _, one := range started.Items {
+		if one.Filter.Until.Equal(f.Until) {
+			one.Filter.Until = f.Until // also in the same time zone
+		}
+		if one.Filter == f {
+			return fmt.Errorf("the plan was carried out, as operation %s: plan again, and show the person the new plan", one.ID)
+		}
+	}
+	return nil
 }
 
 func planRedrive(ctx context.Context, c call, in filter) (any, error) {

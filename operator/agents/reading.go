@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"strconv"
@@ -178,8 +177,8 @@ type shownLetter struct {
 	letter
 
 	// Definition is absent if the caller may not see it, with the reason in DefinitionError.
-	Definition      *definitionapi.View `json:"definition,omitempty"`
-	DefinitionError string              `json:"definition_error,omitempty"`
+	Definition      *definitionapi.Definition `json:"definition,omitempty"`
+	DefinitionError string                    `json:"definition_error,omitempty"`
 }
 
 func deadLetter(ctx context.Context, c call, in letterArguments) (any, error) {
@@ -189,7 +188,7 @@ func deadLetter(ctx context.Context, c call, in letterArguments) (any, error) {
 	}
 	out := shownLetter{letter: letterOf(d.DeadLetterView)}
 	out.FromSender = out.FromSender.withBody(d.Body)
-	var definition definitionapi.View
+	var definition definitionapi.Definition
 	if err := c.get(ctx, path("definitions", d.Provider), nil, &definition); err != nil {
 		out.DefinitionError = err.Error()
 	} else {
@@ -237,8 +236,8 @@ func tryDefinition(ctx context.Context, c call, in tryArguments) (any, error) {
 }
 
 func (c call) try(ctx context.Context, d api.DeadLetterDetail, text string) (out tried, err error) {
-	var answer definitionapi.Tried
-	body := definitionapi.Trial{EventID: d.EventID, Text: text}
+	var answer definitionapi.TriedDefinition
+	body := definitionapi.DefinitionTrial{EventID: d.EventID, Text: text}
 	if err := c.post(ctx, path("definitions", d.Provider, "try"), body, &answer); err != nil {
 		return out, err
 	}
@@ -246,8 +245,7 @@ func (c call) try(ctx context.Context, d api.DeadLetterDetail, text string) (out
 		InUse: answer.InUse, Digest: answer.Digest, Rejected: answer.Rejected, Problems: answer.Problems, Unchecked: answer.Unchecked,
 	}
 	if e := answer.Event; e != nil {
-		from := sender(e.Type, e.Key, e.Source)
-		from.Entities = e.Changes
+		from := sender(e.Type, e.Key, e.Source).withChanges(e.Changes)
 		if e.DeadLetter != nil {
 			out.Failure, from.Error = &lint.ExplainedFailure{Class: e.DeadLetter.Class, Code: e.DeadLetter.Code}, e.DeadLetter.Message
 		}
@@ -280,19 +278,20 @@ func showEvent(ctx context.Context, c call, in eventArguments) (any, error) {
 		Status      event.Status  `json:"status"`
 		Outcome     event.Outcome `json:"outcome,omitempty"`
 		ProcessedAt *time.Time    `json:"processed_at,omitempty"`
-		WorkflowURL string        `json:"temporal_web,omitempty"`
 		Deliveries  []delivery    `json:"deliveries,omitempty"`
 		DeadLetters []letter      `json:"dead_letters,omitempty"`
 		FromSender  struct {
 			fromSender
 
 			Entities []entity `json:"entities,omitempty"`
+			// WorkflowURL contains the key.
+			WorkflowURL string `json:"temporal_web,omitempty"`
 		} `json:"from_sender"`
-	}{
-		ID: d.ID, Provider: d.Provider, Status: d.Status, Outcome: d.Outcome, ProcessedAt: d.ProcessedAt, WorkflowURL: d.TemporalWeb,
-	}
-	out.FromSender.fromSender = sender(d.Type, d.Key, d.Source)
-	for _, e := range d.Entities {
+	}{ID: d.ID, Provider: d.Provider, Status: d.Status, Outcome: d.Outcome, ProcessedAt: d.ProcessedAt}
+	out.FromSender.fromSender, out.FromSender.WorkflowURL = sender(d.Type, d.Key, d.Source), d.TemporalWeb
+	const shown = 50
+	out.FromSender.EntitiesLeftOut = max(len(d.Entities)-shown, 0)
+	for _, e := range d.Entities[:min(len(d.Entities), shown)] {
 		out.FromSender.Entities = append(out.FromSender.Entities, entity{e.Kind, e.Op, e.ExternalID})
 	}
 	for _, one := range d.Deliveries {
@@ -309,9 +308,15 @@ type operationArguments struct {
 }
 
 func showOperation(ctx context.Context, c call, in operationArguments) (any, error) {
-	var answer json.RawMessage
-	if err := c.get(ctx, path("replays", in.ID), nil, &answer); err != nil {
+	var r operation.Replay
+	if err := c.get(ctx, path("replays", in.ID), nil, &r); err != nil {
 		return nil, err
 	}
-	return answer, nil
+	from := sender(r.Filter.Type, "", r.Filter.Source)
+	r.Filter.Type, r.Filter.Source = "", ""
+	return struct {
+		operation.Replay
+
+		FromSender fromSender `json:"from_sender"`
+	}{r, from}, nil
 }

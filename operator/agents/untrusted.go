@@ -28,12 +28,30 @@ type fromSender struct {
 	BodyTruncated bool   `json:"body_truncated,omitempty"`
 	// BodyRedacted: the definition, or the role, hides parts of the body.
 	BodyRedacted bool `json:"body_redacted,omitempty"`
-	// Entities are the changes that a definition makes of the event.
-	Entities []event.Change `json:"entities,omitempty"`
+	// Entities are the first changes that a definition makes of the event, EntitiesLeftOut counts those that are too large.
+	Entities        []event.Change `json:"entities,omitempty"`
+	EntitiesLeftOut int            `json:"entities_left_out,omitempty"`
 }
 
 func sender(kind, key, source string) fromSender {
 	return fromSender{Notice: notice, Type: kind, Key: key, Source: source}
+}
+
+// withChanges adds changes until they are larger than maxBody.
+func (f fromSender) withChanges(all []event.Change) fromSender {
+	size := 0
+	for i, one := range all {
+		size += len(one.State) + len(one.ExternalID)
+		for _, name := range one.Names {
+			size += len(name.Name)
+		}
+		if size > maxBody {
+			f.EntitiesLeftOut = len(all) - i
+			break
+		}
+		f.Entities = append(f.Entities, one)
+	}
+	return f
 }
 
 // withBody adds a body as the API returned it.

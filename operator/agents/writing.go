@@ -73,6 +73,10 @@ func redrive(ctx context.Context, c call, in redriveArguments) (any, error) {
 	if err := c.check(in.Plan, plan); err != nil {
 		return nil, err
 	}
+	selected := in.replays(in.Until)
+	if err := c.checkUnused(ctx, selected); err != nil {
+		return nil, err
+	}
 	now, err := c.count(ctx, in.filter, in.Until)
 	if err != nil {
 		return nil, err
@@ -82,16 +86,21 @@ func redrive(ctx context.Context, c call, in redriveArguments) (any, error) {
 			in.Count, now.Count)
 	}
 	var started operation.Replay
-	body := api.ReplayRequest{ReplayFilter: in.replays(in.Until), Reasoned: reason, Rate: in.Rate}
+	body := api.ReplayRequest{ReplayFilter: selected, Reasoned: reason, Rate: in.Rate}
 	if err := c.post(ctx, "/replays", body, &started); err != nil {
 		return nil, err
 	}
-	return struct {
+	out := struct {
 		Operation string  `json:"operation"`
 		Total     int64   `json:"total"`
+		Note      string  `json:"note,omitempty"`
 		Rate      float64 `json:"rate"`
 		Next      string  `json:"next"`
-	}{started.ID, started.Total, started.Rate, "ask for the operation until its state is completed"}, nil
+	}{started.ID, started.Total, "", started.Rate, "ask for the operation until its state is completed"}
+	if started.Total != in.Count { // between the count and the start
+		out.Note = fmt.Sprintf("the plan named %d dead letters, and the redrive runs %d: tell the person", in.Count, started.Total)
+	}
+	return out, nil
 }
 
 // reason is what the audit log has: the agent's client and why.

@@ -27,8 +27,8 @@ type API struct {
 	trying sync.Mutex
 }
 
-// View is a provider's definition as this process uses it.
-type View struct {
+// Definition is a provider's definition as this process uses it.
+type Definition struct {
 	Provider string `json:"provider"`
 	// Digest changes with everything that the definition does, also with what it extends.
 	Digest string `json:"digest"`
@@ -43,8 +43,8 @@ type View struct {
 	Rejected  []string `json:"rejected,omitempty"`
 }
 
-// Trial is the body of a request that explains an event.
-type Trial struct {
+// DefinitionTrial is the body of a request that explains an event.
+type DefinitionTrial struct {
 	// EventID is the event to explain, stored, dead or waiting.
 	EventID string `json:"event_id" jsonschema:"format=uuid"`
 	// Text is a changed definition to try instead of the one in use, as YAML; "" tries that one.
@@ -52,10 +52,10 @@ type Trial struct {
 }
 
 // CheckReason accepts every trial: it changes nothing.
-func (Trial) CheckReason() error { return nil }
+func (DefinitionTrial) CheckReason() error { return nil }
 
-// Tried is what a definition makes of an event.
-type Tried struct {
+// TriedDefinition is what a definition makes of an event.
+type TriedDefinition struct {
 	// Digest is that of the tried definition; InUse is set if it is the one that this process uses.
 	Digest string `json:"digest,omitempty"`
 	InUse  bool   `json:"in_use"`
@@ -81,11 +81,11 @@ var definitionProvider = httpapi.TextParameter("provider", "Name of the provider
 func (a *API) Routes() []httpapi.Route {
 	return []httpapi.Route{
 		httpapi.Get("showDefinition", "/definitions/:provider", "Definition of a provider, as this process uses it", a.showDefinition).
-			With(definitionProvider).Returns(fiber.StatusOK, View{}),
+			With(definitionProvider).Returns(fiber.StatusOK, Definition{}),
 		httpapi.Post("tryDefinition", "/definitions/:provider/try", "What a definition, or a changed one, makes of an event",
 			a.tryDefinition).
 			Explain("It changes nothing and asks no provider's API. One definition is tried at a time: 503 means that another one is.").
-			With(definitionProvider).Takes(Trial{}, "event_id").Returns(fiber.StatusOK, Tried{}),
+			With(definitionProvider).Takes(DefinitionTrial{}, "event_id").Returns(fiber.StatusOK, TriedDefinition{}),
 	}
 }
 
@@ -104,7 +104,7 @@ func (a *API) showDefinition(c *fiber.Ctx) error {
 			return err
 		}
 		live := a.Live()
-		view := View{
+		view := Definition{
 			Provider: p.Name(), Digest: p.Digest(), BuiltIn: p.Origin() == definition.OriginBuiltIn, File: live.Path(p),
 			Text: string(p.Text()),
 		}
@@ -124,7 +124,7 @@ func (a *API) tryDefinition(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var body Trial
+	var body DefinitionTrial
 	if err := httpapi.ReadChange(c, &body); err != nil {
 		return err
 	}
@@ -151,16 +151,22 @@ func (a *API) tryDefinition(c *fiber.Ctx) error {
 
 // try explains an event with a definition, or with another text of it. One is tried at a time: a body can be large, and a changed
 // definition slow.
-func (a *API) try(p *providers.Provider, r event.Record, text string) (t Tried, err error) {
+func (a *API) try(p *providers.Provider, r event.Record, text string) (t TriedDefinition, err error) {
 	if !a.trying.TryLock() {
 		return t, errTrying
 	}
 	defer a.trying.Unlock()
 	inUse := p.Digest()
+	if text != "" && p.Origin() == definition.OriginBuiltIn {
+		return t, &httpapi.RefusalError{
+			Code: httpapi.CodeBadField, Field: "text",
+			Detail: "this definition is built in: extend it in a file of your own, then try that",
+		}
+	}
 	if text != "" {
 		draft, err := a.Live().Draft(p, []byte(text))
 		if err != nil {
-			return Tried{Rejected: strings.Split(err.Error(), "\n")}, nil
+			return TriedDefinition{Rejected: strings.Split(err.Error(), "\n")}, nil
 		}
 		if draft.Digest() != inUse {
 			problems, all := lint.Problems(draft, trialSamples)
@@ -168,6 +174,7 @@ func (a *API) try(p *providers.Provider, r event.Record, text string) (t Tried, 
 		}
 	}
 	explained := lint.ExplainStored(p, r.Receipt, r.Body)
+	explained.Lane = "" // the parse step doesn't know it
 	t.Digest, t.InUse, t.Event = p.Digest(), p.Digest() == inUse, &explained
 	return t, nil
 }
