@@ -58,6 +58,10 @@ func sample(path string) string {
 		return `{"reason":"because"}`
 	case path == "/subscriptions/apply":
 		return `{"subscriptions":{"new":{"to":"crm"}}}`
+	case strings.HasSuffix(path, "/try"):
+		return `{"event_id":"` + someID + `"}`
+	case path == "/mcp":
+		return `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	case path == "/reconcile":
 		return `{"since":"3h"}`
 	case path == "/recoveries":

@@ -19,8 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/event"
 	"holdfast/event/feed"
 	"holdfast/event/oversight"
+	"holdfast/internal/lint"
 	"holdfast/operator/access"
 	"holdfast/operator/httpapi"
 )
@@ -229,6 +231,10 @@ func schemaName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[feed.Change]():
 		return "FeedChange"
+	case t == reflect.TypeFor[event.Change]():
+		return "MappedChange"
+	case t == reflect.TypeFor[lint.Finding]():
+		return "DefinitionFinding"
 	case t == reflect.TypeFor[delivery.Destination](), strings.HasSuffix(t.PkgPath(), "/declared"):
 		return "Declared" + name
 	case isList:

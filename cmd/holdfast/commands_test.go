@@ -137,6 +137,7 @@ var localCommands = map[string]string{
 	"holdfast provider refusals": "only the running process knows them: see refusals_test.go of its package",
 	"holdfast provider queues":   "it connects to the brokers, which a process with the API needn't reach",
 	"holdfast listen":            "it runs until it is stopped, on a running process: see listen_test.go of its package",
+	"holdfast mcp":               "it runs until its client ends it, on a running process: see agents_test.go of e2e",
 	"holdfast health":            "a probe of a running process",
 	"holdfast help":              "it is about this program",
 }

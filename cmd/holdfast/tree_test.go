@@ -113,7 +113,7 @@ func TestAllAnswersAreJSON(t *testing.T) {
 	t.Parallel()
 	others := []string{
 		"holdfast dev", "holdfast serve", "holdfast ingress", "holdfast worker", "holdfast operator", "holdfast migrate",
-		"holdfast listen", "holdfast help", "holdfast provider new", "holdfast event body",
+		"holdfast listen", "holdfast help", "holdfast mcp", "holdfast provider new", "holdfast event body",
 	}
 	eachCommand(func(c *cobra.Command) {
 		if !c.HasParent() || c.HasSubCommands() || c.Parent().Name() == "completion" {

@@ -105,9 +105,10 @@ type ExplainedEvent struct {
 	Type     string                  `json:"type"`
 	Source   string                  `json:"source,omitempty"`
 	// Rules is the field with the rules for this type: "overrides[2]", or "" for the definition's own.
-	Rules        string          `json:"rules,omitempty"`
-	Priority     event.Priority  `json:"priority"`
-	Lane         definition.Lane `json:"lane"`
+	Rules string `json:"rules,omitempty"`
+	// Priority and Lane are what the ingress chose; "" for a stored event.
+	Priority     event.Priority  `json:"priority,omitempty"`
+	Lane         definition.Lane `json:"lane,omitempty"`
 	DedupeWindow event.Duration  `json:"dedupe_window"`
 	OccurredAt   time.Time       `json:"occurred_at"`
 	// OccurredFrom is the expression of the time, with the unit; "" if the event has the time of its receipt.

@@ -16,7 +16,7 @@ const example = `  # an agent on this machine reads what is wrong
   claude mcp add holdfast -- holdfast mcp
 
   # and may replay what a person has agreed to
-  claude mcp add holdfast -- holdfast mcp --allow-write --operator https://holdfast.internal`
+  claude mcp add holdfast -- holdfast mcp --allow-write`
 
 // Command returns `holdfast mcp`.
 func Command() *cobra.Command {
@@ -33,6 +33,7 @@ Holdfast, with the role of the token in ` + cli.TokenVariable + `, or in the fil
 Without --allow-write, the tools only read. A running Holdfast serves the same tools
 itself, at /mcp on its operator port.`,
 		Example: example,
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, _, err := config.LoadBesideDev()
 			if err != nil {
