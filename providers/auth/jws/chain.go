@@ -51,6 +51,9 @@ func (s Trust) Chain(t Token) (chain Chain, ok bool) {
 
 // chainTo verifies the certificates as of the time from which all of them are valid.
 func (s Trust) chainTo(root *x509.Certificate, given []*x509.Certificate) (Chain, bool) {
+	if !isIssued(root, given) {
+		return nil, false
+	}
 	roots, issuers, start := x509.NewCertPool(), x509.NewCertPool(), root.NotBefore
 	roots.AddCert(root)
 	for i, one := range given {
@@ -72,6 +75,23 @@ func (s Trust) chainTo(root *x509.Certificate, given []*x509.Certificate) (Chain
 		return nil, false
 	}
 	return chains[i], true
+}
+
+// isIssued reports whether each certificate is issued by the next one (RFC 7515, section 4.1.6), and the last by the root. It begins
+// at the root, so that no key but those that the root vouches for is used: a stranger's can be of any size, and x509 would try each
+// way through certificates that issue each other.
+func isIssued(root *x509.Certificate, given []*x509.Certificate) bool {
+	above := root
+	for i, one := range slices.Backward(given) {
+		if i == len(given)-1 && one.Equal(root) {
+			continue
+		}
+		if one.CheckSignatureFrom(above) != nil {
+			return false
+		}
+		above = one
+	}
+	return true
 }
 
 // marks reports whether a chain is for signatures of this kind: an issuer isn't a signer.

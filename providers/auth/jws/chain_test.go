@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +78,8 @@ func TestChains(t *testing.T) {
 		"root first":                       {ours, inBase64(t, "root", "issuer", "leaf"), false},
 		"more than five":                   {ours, inBase64(t, "leaf", "issuer", "root", "root", "root", "root"), false},
 		"none":                             {ours, []string{}, false},
+		"one that issues nothing":          {ours, inBase64(t, "leaf", "issuer", "apple-issuer", "root"), false},
+		"the issuer twice":                 {ours, inBase64(t, "leaf", "issuer", "issuer"), false},
 		"one text":                         {ours, inBase64(t, "leaf")[0], false},
 		"in base64url":                     {ours, url(inBase64(t, "leaf", "issuer")), false},
 		"one that is no certificate":       {ours, []string{inBase64(t, "leaf")[0], "AAAA"}, false},
@@ -89,6 +92,48 @@ func TestChains(t *testing.T) {
 			require.IsType(t, &ecdsa.PublicKey{}, chain[0].PublicKey, name)
 		}
 	}
+}
+
+// Anyone can send certificates that issue each other. Refusing them costs about as much as accepting a chain: one signature of the
+// root's key. Otherwise each of the ways through them would be verified, or a key of any size.
+func TestStrangersChainsCostLittle(t *testing.T) {
+	t.Parallel()
+	ours := appleTrust(t, "root")
+	good := tokenWith(t, inBase64(t, "leaf", "issuer", "root"))
+	hostile := tokenWith(t, manyWays(t))
+	took := func(one Token, want bool) time.Duration {
+		best := time.Hour
+		for range 5 {
+			start := time.Now()
+			_, ok := ours.Chain(one)
+			require.Equal(t, want, ok)
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	require.Less(t, took(hostile, false), 5*took(good, true))
+}
+
+// manyWays returns a signer and four issuers with one name and one key, but different alternative names, so that each may have
+// issued each: 64 signatures.
+func manyWays(t *testing.T) (chain []string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	require.NoError(t, err)
+	above, err := newTemplate(1, "Stranger", true, "")
+	require.NoError(t, err)
+	below, err := newTemplate(2, "Signer", false, "1.2.840.113635.100.6.11.1")
+	require.NoError(t, err)
+	for i := range maxChain {
+		template := below
+		if i > 0 {
+			template, above.DNSNames = above, []string{fmt.Sprintf("%d.example.com", i)}
+		}
+		one, err := issue(template, above, key.Public(), key)
+		require.NoError(t, err)
+		chain = append(chain, base64.StdEncoding.EncodeToString(one.Raw))
+	}
+	return chain
 }
 
 // A chain is valid while all of its certificates are: the signing counts, not today.
