@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -48,4 +49,18 @@ func TestEntitiesComeFromTokensInTokens(t *testing.T) {
 	}
 	require.Equal(t, []string{"transaction 27", "subscription 1-sample"}, changed)
 	require.Contains(t, string(parsed.Changes[0].State), `"product":"com.example.pro"`)
+}
+
+// Apple says of the token of an external purchase only in its ID that it is of the sandbox, where testers make events.
+func TestExternalPurchasesInTheSandboxAreRefused(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "app-store", secretOfTests)
+	for id, isRefused := range map[string]bool{"SANDBOX_1": true, "SANDBOX1": true, "b2158121": false} {
+		payload := fmt.Sprintf(`{"notificationType":"EXTERNAL_PURCHASE_TOKEN","notificationUUID":"u",
+			"externalPurchaseToken":{"externalPurchaseId":%q,"bundleId":"com.example"}}`, id)
+		items, err := p.Split(requestOfTest(fmt.Sprintf(`{"signedPayload":"e30.%s.AA"}`, base64.RawURLEncoding.EncodeToString([]byte(payload)))))
+		require.NoError(t, err)
+		require.Len(t, items, 1)
+		require.Equal(t, isRefused, items[0].Refused != "", id)
+	}
 }
