@@ -64,3 +64,14 @@ func TestExternalPurchasesInTheSandboxAreRefused(t *testing.T) {
 		require.Equal(t, isRefused, items[0].Refused != "", id)
 	}
 }
+
+// Apple may sign a notification again when it sends it again: it is the same event, since its UUID is.
+func TestANotificationSignedAgainIsTheSameEvent(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "app-store", secretOfTests)
+	payload := base64.RawURLEncoding.EncodeToString([]byte(`{"notificationType":"TEST","notificationUUID":"u"}`))
+	first := acceptedWith(t, p, `{"signedPayload":"e30.`+payload+`.AAAA"}`)
+	again := acceptedWith(t, p, `{"signedPayload":"e30.`+payload+`.AAEB"}`)
+	require.Equal(t, first.WorkflowID(), again.WorkflowID())
+	require.Equal(t, first.Fingerprint, again.Fingerprint, "otherwise it is a conflict, and a dead letter")
+}
