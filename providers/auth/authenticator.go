@@ -22,7 +22,9 @@ type Authenticator struct {
 
 // New compiles the alternatives. A scheme that names no secrets uses the secrets of the definition.
 func New(p *definition.Problems, defs []definition.Scheme, secrets string, paths []Path) *Authenticator {
-	return &Authenticator{schemes: newSchemes(p, defs, secrets), paths: paths}
+	schemes := newSchemes(p, defs, secrets)
+	checkAccountPaths(p, schemes, paths)
+	return &Authenticator{schemes: schemes, paths: paths}
 }
 
 // NewOne compiles a single scheme at a field of its own.

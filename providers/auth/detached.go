@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +17,10 @@ import (
 // nothing but the content.
 type detached struct{ signed }
 
-// maxNamed is how many headers a token may name.
+// maxNamed is how many headers a token may name. Their names are in messages before anything is verified.
 const maxNamed = 20
+
+var isNamed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`).MatchString
 
 // detachedVariables are the variables of a content that a token without a payload can sign.
 var detachedVariables = []string{"", "body", "method", "path", "header", "query", "named"}
@@ -96,7 +100,7 @@ func namedHeaders(r *Request, list string) (string, error) {
 	for _, name := range names {
 		lower := strings.ToLower(name)
 		switch values := r.Header[lower]; {
-		case name == "" || seen[lower]:
+		case !isNamed(name) || seen[lower]:
 			return "", denial.Of(denial.MalformedToken)
 		case len(values) == 0:
 			return "", denial.At(denial.MissingID, partOf(lower))
@@ -119,6 +123,21 @@ func (s *jwtScheme) pathVariable() string {
 		return ""
 	}
 	return s.account
+}
+
+// checkAccountPaths requires a path with the variable of a detached token's account. An extension inherits no paths: without one
+// it would refuse every request.
+func checkAccountPaths(p *definition.Problems, schemes []alternative, paths []Path) {
+	for i, one := range schemes {
+		s, ok := one.scheme.(*jwtScheme)
+		if !ok || s.pathVariable() == "" {
+			continue
+		}
+		segment := "{" + s.account + "}"
+		if !slices.ContainsFunc(paths, func(path Path) bool { return slices.Contains(path.segments, segment) }) {
+			p.Add(fmt.Sprintf("auth[%d].jwt.account", i), "want a path with %s, such as %sacme/%s", segment, pathPrefix, segment)
+		}
+	}
 }
 
 func (s *jwtScheme) hidden() (headers, query, path []string) {

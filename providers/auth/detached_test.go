@@ -81,7 +81,8 @@ func TestDetachedTokens(t *testing.T) {
 		"a payload in the token": {change: withToken(strings.Replace(trueLayerSignature, "..", ".UE9TVA.", 1)), reason: denial.MalformedToken, isFree: true},
 		"many named headers":     {change: withToken(detachedHead(t, strings.Repeat("A,", maxNamed)+"A")), reason: denial.MalformedToken, isFree: true},
 		"an unnamed one":         {change: withToken(detachedHead(t, "Content-Type,")), reason: denial.MalformedToken, isFree: true},
-		"a line end":             {change: withToken(detachedHead(t, "Content-Type\n")), reason: denial.MissingID, isFree: true},
+		"a line end":             {change: withToken(detachedHead(t, "Content-Type\n")), reason: denial.MalformedToken, isFree: true},
+		"a long name":            {change: withToken(detachedHead(t, strings.Repeat("a", 101))), reason: denial.MalformedToken, isFree: true},
 		"an extension":           {change: withToken(detachedHead(t, "", "crit", "b64")), reason: denial.MalformedToken, isFree: true},
 		"no algorithm":           {change: withToken(detachedHead(t, "", "alg", "none")), reason: denial.MalformedToken, isFree: true},
 		"a long one":             {change: withToken(trueLayerSignature + strings.Repeat("A", maxToken)), reason: denial.MalformedToken, isFree: true},
@@ -138,6 +139,22 @@ func TestDetachedAlgorithmsAreFixed(t *testing.T) {
 	require.Equal(t, denial.MalformedToken, denial.ReasonOf(signed(jws.ES256, by(jws.ES256, trialP256()))))
 	require.Equal(t, denial.BadToken, denial.ReasonOf(signed(jws.ES512, by(jws.ES256, trialP256()))))
 	require.Equal(t, denial.MalformedToken, denial.ReasonOf(signed("HS256", func(content string) []byte { return jwtSum(content, trueLayerKey) })))
+}
+
+// An extension inherits no paths: without the variable of the account in one of them, every request would be refused.
+func TestTheAccountNeedsItsPath(t *testing.T) {
+	t.Parallel()
+	for paths, isMissing := range map[string]bool{`"/webhooks/acme/{token}"`: false, `"/webhooks/acme/{other}"`: true, ``: true} {
+		var p definition.Problems
+		d := read(t, &p, strings.Replace(detachedDefinition, `"/webhooks/acme/{token}"`, paths, 1))
+		all, _ := NewPaths(&p, d.Name, d.Paths)
+		New(&p, d.Auth, d.Secrets, all)
+		if isMissing {
+			require.ErrorContains(t, p.Err(), "auth[0].jwt.account: want a path with {token}, such as /webhooks/acme/{token}", paths)
+			continue
+		}
+		require.NoError(t, p.Err(), paths)
+	}
 }
 
 // What can't work is reported when the definition is loaded.

@@ -75,7 +75,8 @@ func newPublishedKeys(p *definition.Problems, field string, d *definition.JWT) *
 		}
 	}
 	if d.Account == "" && k.variable == "" && len(k.post) == 0 {
-		p.Add(field+".account", "must name a claim that has one of the secrets: the sender signs for all of its customers")
+		p.Add(field+".account", "must name a claim, or with detached a variable of the path, that has one of the secrets: "+
+			"the sender signs for all of its customers")
 	}
 	return k
 }
