@@ -77,9 +77,9 @@ func (s Trust) chainTo(root *x509.Certificate, given []*x509.Certificate) (Chain
 	return chains[i], true
 }
 
-// isIssued reports whether each certificate is issued by the next one (RFC 7515, section 4.1.6), and the last by the root. It begins
-// at the root, so that no key but those that the root vouches for is used: a stranger's can be of any size, and x509 would try each
-// way through certificates that issue each other.
+// isIssued reports whether each certificate is issued by the next one (RFC 7515, section 4.1.6), and the last by the root. It
+// begins at the root, so that no key but those that the root vouches for is used: a stranger's can be of any size, and x509 would
+// try each way through certificates that issue each other.
 func isIssued(root *x509.Certificate, given []*x509.Certificate) bool {
 	above := root
 	for i, one := range slices.Backward(given) {
