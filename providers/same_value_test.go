@@ -30,3 +30,34 @@ func TestBodiesWithOneValue(t *testing.T) {
 	}
 	require.False(t, p.SameValue(t.Context(), "x", []byte("id=1"), []byte("id=1 ")), "no JSON")
 }
+
+// A retry of a form with files has another boundary, and is the same form: no conflict under a certain key. Other parts, another order
+// of them, and other files are.
+func TestFormsWithFilesAreComparedWithoutTheirBoundary(t *testing.T) {
+	t.Parallel()
+	p := providerOf(t, "jotform", secretOfTests)
+	form := func(boundary string, parts ...string) []byte {
+		var body strings.Builder
+		for _, part := range parts {
+			body.WriteString("--" + boundary + "\r\nContent-Disposition: form-data; " + part + "\r\n")
+		}
+		return []byte(body.String() + "--" + boundary + "--\r\n")
+	}
+	id, answers := "name=\"submissionID\"\r\n\r\n1", "name=\"rawRequest\"\r\n\r\n{}"
+	file := "name=\"f\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\n"
+	first := form("one", id, answers, file+"a")
+	require.True(t, p.SameValue(t.Context(), "", first, form("two", id, answers, file+"a")))
+	for name, other := range map[string][]byte{
+		"another file": form("two", id, answers, file+"b"), "another order": form("two", answers, id, file+"a"),
+		"a field more": form("two", id, answers, file+"a", "name=\"x\"\r\n\r\n"), "no file": form("two", id, answers),
+		"other answers":      form("two", id, answers+" ", file+"a"),
+		"another type":       form("two", id, answers, strings.Replace(file, "plain", "html", 1)+"a"),
+		"another name":       form("two", id, answers, strings.Replace(file, "a.txt", "b.txt", 1)+"a"),
+		"text for a file":    form("two", id, answers, "name=\"f\"\r\n\r\na"),
+		"the end is missing": first[:len(first)-5],
+		"no form":            []byte("submissionID=1&rawRequest={}"),
+	} {
+		require.False(t, p.SameValue(t.Context(), "", first, other), name)
+		require.False(t, p.SameValue(t.Context(), "", other, first), name)
+	}
+}

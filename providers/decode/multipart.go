@@ -79,6 +79,21 @@ func formParts(body []byte) (parts []formPart, err error) {
 	}
 }
 
+// SameForm reports whether two bodies are forms with the same parts in the same order: only the boundary between them may differ.
+func SameForm(a, b []byte) bool {
+	x, err := formParts(a)
+	if err != nil {
+		return false
+	}
+	y, err := formParts(b)
+	return err == nil && slices.EqualFunc(x, y, formPart.equal)
+}
+
+func (p formPart) equal(other formPart) bool {
+	return p.name == other.name && p.isFile == other.isFile && p.filename == other.filename && p.contentType == other.contentType &&
+		p.size == other.size && p.sum == other.sum && bytes.Equal(p.text, other.text)
+}
+
 // headersFit reports whether the headers of all parts are within their limits, without reading them: a short line takes many
 // times its length in memory.
 func headersFit(body []byte, boundary string) bool {

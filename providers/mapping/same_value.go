@@ -11,14 +11,15 @@ import (
 
 // SameValue reports whether two bodies are equal JSON values but for what varies between deliveries, however they were written:
 // white space, the order of members, escapes, a byte order mark, and 1.0 for 1. Numbers are compared exactly. When in doubt they
-// differ: if a member is there twice, or if a body isn't JSON or exceeds a limit.
+// differ: if a member is there twice, or if a body isn't JSON or exceeds a limit. Of forms with files all but the boundary is
+// compared.
 func (r *Rules) SameValue(a, b []byte) bool {
 	if r.key == nil || r.key.fingerprint.ignored {
 		return false
 	}
 	x, ok := r.key.valueSum(a)
 	if !ok {
-		return false
+		return decode.SameForm(a, b)
 	}
 	y, ok := r.key.valueSum(b)
 	return ok && bytes.Equal(x, y)
