@@ -235,6 +235,35 @@ func TestAPausedHeadIsNoProbe(t *testing.T) {
 	require.Empty(t, out, "recovery of the destination leaves it paused")
 }
 
+// A probe of a destination attempts heads only: neither what waits behind one, nor a paused one, nor what isn't sorted.
+func TestAProbeKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	probe := func() (ids []string) {
+		_, err := o.Subscriptions.ProbeDestination(t.Context(), "d1", persistencetest.Ada)
+		require.NoError(t, err)
+		for _, j := range o.Lease(10, 10) {
+			ids = append(ids, j.EventID)
+		}
+		return ids
+	}
+	ids := o.queue("a", "a")
+	require.Empty(t, probe(), "it isn't sorted")
+	jobs, out := o.attempts()
+	require.Equal(t, ids[:1], out)
+	require.Empty(t, probe(), "it waits behind the one in flight")
+
+	failed := persistencetest.Became(jobs[0], delivery.Bad, "500")
+	failed.DueAt = time.Now().Add(time.Hour)
+	o.Settle(failed)
+	require.Equal(t, ids[:1], probe())
+	o.Settle(persistencetest.Became(jobs[0], delivery.OK, "200"))
+	o.sort()
+	_, err := o.Outbox.PauseHead(t.Context(), key(ids[1]), persistencetest.Ada)
+	require.NoError(t, err)
+	require.Empty(t, probe(), "its key is paused")
+}
+
 // Each statement that ends deliveries lets the next one follow, also the ones for whole queries, and a DELETE by hand.
 func TestEveryEndOfAHeadLetsTheNextFollow(t *testing.T) {
 	t.Parallel()

@@ -144,11 +144,12 @@ func scanCondition(row pgx.CollectableRow) (c delivery.Condition, err error) {
 }
 
 // probe ends the pause of a breaker, and one that the destination has asked for, and makes the next retry due as a probe. If the
-// next delivery has no counted attempt, it can't be a probe and is made due itself. The outcome has its usual effect.
+// next delivery has no counted attempt, it can't be a probe and is made due itself. The outcome has its usual effect. Ordered
+// deliveries are probes only as heads: all others have no finite due_at.
 const probe = `
 WITH first AS MATERIALIZED (
      SELECT ctid AS place, attempts FROM delivery_queue
-      WHERE destination_id = $1 AND lease IS NULL ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+      WHERE destination_id = $1 AND due_at < 'infinity' AND lease IS NULL ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 ), uncounted AS (
      UPDATE delivery_queue AS q SET due_at = least(due_at, statement_timestamp())
        FROM first WHERE q.ctid = first.place AND first.attempts = 0
