@@ -48,7 +48,10 @@ var readsEmptied = map[string]string{
 }
 
 // askedAllTheTime lists statements without an argument that must use an index as well.
-var askedAllTheTime = []string{"outbox.longestDue", "outbox.countFanOuts", "outbox.rearm", "subscriptions.readHead"}
+var askedAllTheTime = []string{
+	"outbox.longestDue", "outbox.countFanOuts", "outbox.rearm", "outbox.adoptRestored",
+	"subscriptions.readHead",
+}
 
 // sentInOrder lists the statements that are sent with postgres.InOrder.
 var sentInOrder = []string{"upkeep.purgeEvents", "upkeep.outdatedEvents", "outbox.headsOf", "outbox.readBacklog"}

@@ -44,7 +44,9 @@ SET LOCAL session_replication_role = origin`},
 }
 
 // workQueues are empty whenever everything is processed, so PostgreSQL analyzes them while they are empty again and again.
-var workQueues = []string{"inbox", "delivery_queue", "delivery_fanouts", "delivery_unmatched", "import_rows", "recovery_items"}
+var workQueues = []string{
+	"inbox", "delivery_queue", "delivery_fanouts", "delivery_unmatched", "delivery_order_freed", "import_rows", "recovery_items",
+}
 
 // queues are the tables that can be empty, with their indexes: the work queues, and tables whose rows retention removes even if no
 // event follows, including events, entities and all partitions. Those are analyzed as empty once an installation stands still for

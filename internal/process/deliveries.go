@@ -23,9 +23,10 @@ const (
 	fanOutEvery = time.Second
 	watchEvery  = 30 * time.Second
 	// sortEvery only matters if signals are lost: the process that queues ordered deliveries signals, and so does "fan out".
-	sortEvery  = time.Minute
-	sweepEvery = time.Minute
-	weeksEvery = time.Hour
+	sortEvery     = time.Minute
+	headlessEvery = 10 * time.Minute
+	sweepEvery    = time.Minute
+	weeksEvery    = time.Hour
 	// swept is the maximum of one batch of a sweep: a full batch means that there may be more.
 	swept = 500
 )
@@ -83,6 +84,7 @@ func (p *process) deliveryChores() []dispatch.Chore {
 		{Name: "rearm", Every: rearmEvery, Do: func(ctx context.Context) (bool, error) { return false, p.store.Outbox.Rearm(ctx) }},
 		{Name: "fan out", Every: fanOutEvery, Do: p.store.Subscriptions.FinishRouting},
 		{Name: "order", Every: sortEvery, Wakes: p.store.Outbox.Sorts(), Do: p.store.Outbox.SortOrdered},
+		{Name: "order repair", Every: headlessEvery, Do: p.store.Outbox.FreeHeadless},
 		{Name: "expire", Every: sweepEvery, Do: untilDone(p.store.Outbox.ExpireDeliveries)},
 		{Name: "cancel deleted", Every: sweepEvery, Do: untilDone(p.store.Outbox.CancelDeleted)},
 		{Name: "partitions", Every: weeksEvery, Do: func(ctx context.Context) (bool, error) {

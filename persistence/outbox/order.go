@@ -132,6 +132,25 @@ WITH fresh AS MATERIALIZED (
 SELECT DISTINCT destination_id FROM sorted WHERE is_head`
 )
 
+// noteHeadless notes the keys after $1 that have deliveries behind a head, and none. It reads up to $2 keys, each by a descent of
+// an index. Keys whose head has ended just now are noted twice, which does nothing. It stops at 10,000 notes.
+const noteHeadless = `
+WITH RECURSIVE keys (order_key) AS (
+     (SELECT order_key FROM delivery_queue WHERE order_state = 'waiting' AND order_key > $1 ORDER BY order_key LIMIT 1)
+      UNION ALL
+     SELECT (SELECT q.order_key FROM delivery_queue AS q
+              WHERE q.order_state = 'waiting' AND q.order_key > keys.order_key ORDER BY q.order_key LIMIT 1)
+       FROM keys WHERE keys.order_key IS NOT NULL
+), page AS MATERIALIZED (
+     SELECT order_key FROM keys WHERE order_key IS NOT NULL LIMIT $2
+), noted AS (
+     INSERT INTO delivery_order_freed (order_key)
+     SELECT k.order_key FROM page AS k
+      WHERE NOT` + hasHead + ` AND NOT EXISTS (SELECT FROM delivery_order_freed OFFSET 10000)
+  RETURNING order_key
+)
+SELECT (SELECT count(*) FROM page), coalesce((SELECT max(order_key) FROM page), ''), EXISTS (SELECT FROM noted)`
+
 const (
 	// sortedAtOnce bounds the deliveries, and the keys, that one transaction sorts.
 	sortedAtOnce = 500
@@ -191,6 +210,29 @@ func (s *Store) sortOnce(ctx context.Context, u unsorted) error {
 		s.MadeDue(id)
 	}
 	return nil
+}
+
+// FreeHeadless finds keys whose head has ended without a note, which nothing else would find: somebody has deleted it while
+// triggers were disabled, or restored tables one by one. It reads a page of keys, and reports whether there are more. Only one
+// goroutine may call it.
+func (s *Store) FreeHeadless(ctx context.Context) (more bool, err error) {
+	var read int
+	var isNoted bool
+	b := &pgx.Batch{}
+	b.Queue(`SELECT ` + postgres.SettingsOfPlans)
+	b.Queue(noteHeadless, s.headlessAfter, sortedAtOnce).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&read, &s.headlessAfter, &isNoted)
+	})
+	if err := s.db.SendOnly(ctx, b); err != nil {
+		return false, postgres.Failure("find keys without a head", err)
+	}
+	if isNoted {
+		s.SignalSort()
+	}
+	if read < sortedAtOnce {
+		s.headlessAfter = ""
+	}
+	return read == sortedAtOnce, nil
 }
 
 // awaitHorizon waits before the next look for the end of older transactions. Only the goroutine of SortOrdered uses

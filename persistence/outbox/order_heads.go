@@ -45,12 +45,13 @@ SELECT (SELECT count(*) FROM (SELECT FROM delivery_queue
                                LIMIT $2) AS behind),
        unsorted.n, unsorted.since
   FROM (SELECT count(*) AS n, min(queued_at) AS since
-          FROM (SELECT queued_at FROM (SELECT queued_at, order_key FROM delivery_queue WHERE order_state = 'new'
+          FROM (SELECT queued_at FROM (SELECT coalesce(head_since, queued_at) AS queued_at, order_key FROM delivery_queue
+                                        WHERE order_state = 'new'
                                         ORDER BY order_xid, order_place LIMIT $2) AS first_ones
                  WHERE order_key >= $1 || ':' AND order_key < $1 || ';') AS of_subscription) AS unsorted`
 
 	// readBacklog reads up to 20 heads of each subscription that has any: those that have been there the longest, with others behind
-	// them.
+	// them. It looks for them among the 1,000 oldest heads: a destination that is paused may have a million with nothing behind them.
 	readBacklog = `
 WITH RECURSIVE ordered (id) AS (
      (SELECT subscription_id FROM delivery_queue WHERE order_state IN ('head', 'paused') ORDER BY subscription_id LIMIT 1)
@@ -60,8 +61,10 @@ WITH RECURSIVE ordered (id) AS (
        FROM ordered WHERE ordered.id IS NOT NULL
 ), oldest AS MATERIALIZED (
      SELECT o.id, h.head_since FROM ordered AS o CROSS JOIN LATERAL (
-            SELECT q.head_since FROM delivery_queue AS q
-             WHERE q.subscription_id = o.id AND q.order_state IN ('head', 'paused') AND EXISTS (
+            SELECT q.head_since FROM (
+                   SELECT head_since, order_key FROM delivery_queue
+                    WHERE subscription_id = o.id AND order_state IN ('head', 'paused') ORDER BY head_since LIMIT 1000) AS q
+             WHERE EXISTS (
                    SELECT FROM delivery_queue AS w
                     WHERE w.order_key = q.order_key AND w.order_state = 'waiting' OFFSET 0)
              ORDER BY q.head_since LIMIT 20) AS h
@@ -69,16 +72,17 @@ WITH RECURSIVE ordered (id) AS (
 )
 SELECT count(*) FILTER (WHERE head_since < statement_timestamp() - $1::interval),
        coalesce(statement_timestamp() - min(head_since), '0'),
-       coalesce(statement_timestamp() - (SELECT queued_at FROM delivery_queue WHERE order_state = 'new'
+       coalesce(statement_timestamp() - (SELECT coalesce(head_since, queued_at) FROM delivery_queue WHERE order_state = 'new'
                                           ORDER BY order_xid, order_place LIMIT 1), '0'),
        ARRAY(SELECT name FROM (SELECT DISTINCT s.name FROM oldest JOIN subscriptions AS s ON s.id = oldest.id
                                 WHERE head_since < statement_timestamp() - $1::interval) AS named ORDER BY name LIMIT 5)
   FROM oldest`
 
+	// skipHead sets head_since to when the delivery was skipped, since when it isn't sorted.
 	skipHead = `
 WITH skipped AS (
      UPDATE delivery_queue
-        SET order_state = 'new', order_xid = pg_current_xact_id(), order_place = 0, head_since = NULL,
+        SET order_state = 'new', order_xid = pg_current_xact_id(), order_place = 0, head_since = statement_timestamp(),
             due_at = 'infinity', lease = NULL
       WHERE event_id = $1::uuid AND subscription_id = $2 AND order_state IN ('head', 'paused')
   RETURNING order_key

@@ -192,8 +192,12 @@ func TestOperatorsSkipPauseAndCancelAHead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "due", resumed.Waits)
 
+	o.Exec(`UPDATE delivery_queue SET queued_at = now() - interval '3 d' WHERE event_id = $1`, ids[0])
 	_, err = o.Outbox.SkipHead(ctx, key(ids[0]), persistencetest.Ada)
 	require.NoError(t, err)
+	l, err := o.Outbox.OrderBacklog(ctx)
+	require.NoError(t, err)
+	require.Less(t, l.OldestUnsorted, time.Hour, "it has waited for earlier transactions only since it was skipped")
 	jobs, out := o.attempts()
 	require.Equal(t, ids[1:2], out)
 	_, err = o.Outbox.SkipHead(ctx, key(ids[1]), persistencetest.Ada)
@@ -296,6 +300,35 @@ func TestEveryEndOfAHeadLetsTheNextFollow(t *testing.T) {
 			require.Equal(t, ids[1:], out)
 		})
 	}
+}
+
+// A head can end without its trigger, for example in a repair with session_replication_role = replica. Its key is found.
+func TestAKeyWithoutAHeadIsFound(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	ids := o.queue("a", "a", "b", "b", "c")
+	jobs, _ := o.attempts()
+	o.Exec(`ALTER TABLE delivery_queue DISABLE TRIGGER delivery_queue_frees_key`)
+	o.Exec(`DELETE FROM delivery_queue WHERE event_id = $1`, ids[0])
+	o.Exec(`ALTER TABLE delivery_queue ENABLE TRIGGER delivery_queue_frees_key`)
+	_, out := o.attempts()
+	require.Empty(t, out)
+	for range 2 { // the second time from the beginning
+		more, err := o.Outbox.FreeHeadless(t.Context())
+		require.NoError(t, err)
+		require.False(t, more)
+		require.Equal(t, 1, len(o.Outbox.Sorts()))
+	}
+	require.Equal(t, []string{"1:a"}, persistencetest.Value[[]string](o.Database, `SELECT array_agg(DISTINCT order_key) FROM delivery_order_freed`))
+	_, out = o.attempts()
+	require.Equal(t, ids[1:2], out)
+	for _, j := range jobs {
+		if j.EventID != ids[0] {
+			o.deliver([]delivery.Job{j})
+		}
+	}
+	_, out = o.attempts()
+	require.Equal(t, ids[3:4], out)
 }
 
 // Where the database was restored from a dump, transaction IDs begin again.

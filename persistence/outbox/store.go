@@ -26,6 +26,8 @@ type Store struct {
 
 	sorts        chan struct{}
 	horizonPause time.Duration
+	// headlessAfter is the last key that FreeHeadless has read.
+	headlessAfter string
 }
 
 // New makes a Store on a database.
