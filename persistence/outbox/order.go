@@ -49,11 +49,16 @@ SELECT EXISTS (SELECT FROM delivery_order_freed),
        EXISTS (SELECT FROM delivery_queue
                 WHERE order_state = 'new' AND order_xid >= pg_snapshot_xmax(pg_current_snapshot()))`
 
-	// adoptRestored moves deliveries of a restored dump before those of this cluster, whose transaction IDs began again.
+	// adoptRestored moves deliveries of a restored dump before those of this cluster, whose transaction IDs began again. Nothing new
+	// is sorted until all of them are moved.
 	adoptRestored = `
 UPDATE delivery_queue AS q SET order_xid = '0', order_place = r.n
-  FROM (SELECT ctid AS place, row_number() OVER (ORDER BY order_xid, order_place) AS n FROM delivery_queue
-         WHERE order_state = 'new' AND order_xid >= pg_snapshot_xmax(pg_current_snapshot())) AS r
+  FROM (SELECT place, row_number() OVER (ORDER BY order_xid, order_place) + coalesce((
+               SELECT order_place FROM delivery_queue WHERE order_state = 'new' AND order_xid = '0'
+                ORDER BY order_xid DESC, order_place DESC LIMIT 1), 0) AS n
+          FROM (SELECT ctid AS place, order_xid, order_place FROM delivery_queue
+                 WHERE order_state = 'new' AND order_xid >= pg_snapshot_xmax(pg_current_snapshot())
+                 ORDER BY order_xid, order_place LIMIT $1) AS first_ones) AS r
  WHERE q.ctid = r.place`
 
 	// freedKeys are the keys of some notes. A key may have several.
@@ -154,6 +159,8 @@ SELECT (SELECT count(*) FROM page), coalesce((SELECT max(order_key) FROM page), 
 const (
 	// sortedAtOnce bounds the deliveries, and the keys, that one transaction sorts.
 	sortedAtOnce = 500
+	// adoptedAtOnce bounds the deliveries that one transaction adopts.
+	adoptedAtOnce = 5000
 	// While older transactions are open, the sorter looks again after minHorizonPause, and up to maxHorizonPause later each time.
 	minHorizonPause, maxHorizonPause = 5 * time.Millisecond, time.Second
 )
@@ -197,9 +204,8 @@ func (s *Store) sortOnce(ctx context.Context, u unsorted) error {
 		b.Queue(forgetFreed, sortedAtOnce)
 	}
 	if u.isRestored {
-		b.Queue(adoptRestored)
-	}
-	if u.isSortable || u.isRestored {
+		b.Queue(adoptRestored, adoptedAtOnce)
+	} else if u.isSortable {
 		b.Queue(lockNew, sortedAtOnce)
 		b.Queue(sortNew, sortedAtOnce).Query(collect)
 	}

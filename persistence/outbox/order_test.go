@@ -345,6 +345,22 @@ func TestDeliveriesOfARestoredDumpComeFirst(t *testing.T) {
 	}
 }
 
+// Deliveries that were queued while no worker ran may be many. They are adopted in parts, in order, before others are sorted.
+func TestManyRestoredDeliveriesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	o.Exec(`
+INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at, order_key, order_state, order_xid, order_place, generation)
+SELECT gen_random_uuid(), 1, 1, 'infinity', '1:a', 'new', (4000000000000 + n)::text::xid8, 1, n FROM generate_series(6000, 1, -1) AS n`)
+	last := o.queue("a")
+	o.sort()
+	require.Equal(t, 6001, o.Waiting(1))
+	require.Equal(t, "6000 1", persistencetest.Value[string](o.Database, `
+SELECT count(*) || ' ' || count(DISTINCT generation - order_place) FROM delivery_queue WHERE order_key = '1:a' AND generation > 0`))
+	require.Equal(t, last[0], persistencetest.Value[string](o.Database,
+		`SELECT event_id::text FROM delivery_queue WHERE order_state = 'waiting' ORDER BY order_place DESC LIMIT 1`))
+}
+
 // What waits behind one head costs neither a lease nor the sorter anything.
 func TestWaitingDeliveriesAreNotRead(t *testing.T) {
 	t.Parallel()
