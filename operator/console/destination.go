@@ -42,6 +42,9 @@ func (p destinationPage) Cancel() string {
 type subscriptionOrder struct {
 	delivery.Subscription
 	delivery.Ordered
+
+	// Read is how many heads were read: the oldest ones.
+	Read int
 }
 
 // ordersOnPage is how many ordered subscriptions the page shows.
@@ -56,10 +59,11 @@ func (c *Console) addOrders(ctx context.Context, page *destinationPage) error {
 		if err != nil {
 			return err
 		}
+		read := len(o.Heads)
 		o.Heads = slices.DeleteFunc(o.Heads, func(h delivery.OrderHead) bool {
 			return h.Waiting == 0 && h.Attempts == 0 && !h.Paused
 		})
-		page.Orders = append(page.Orders, subscriptionOrder{s, o})
+		page.Orders = append(page.Orders, subscriptionOrder{s, o, read})
 	}
 	return nil
 }

@@ -338,6 +338,11 @@ func TestBlockedKeysAreShown(t *testing.T) {
 
 	_, page = s.look(t, access.RoleOperator, "/console/destinations/crm")
 	require.Contains(t, page, "No key is blocked.")
+	behind.ordered = map[int64]delivery.Ordered{sub.ID: {Keys: 30, Waiting: 5, Heads: []delivery.OrderHead{
+		{OrderKey: "cus_good", EventID: id, Status: delivery.Pending, Since: time.Now()},
+	}}}
+	_, page = s.look(t, access.RoleOperator, "/console/destinations/crm")
+	require.Contains(t, page, "None of the 1 keys with the oldest heads is blocked.", "others weren't read")
 	behind.ordered = map[int64]delivery.Ordered{sub.ID: {Keys: 7, Waiting: 4711, Heads: []delivery.OrderHead{
 		{OrderKey: "cus_<bad>", EventID: id, Status: delivery.Retrying, Code: "500", Attempts: 3, Since: time.Now(), Waiting: 4700},
 		{OrderKey: "cus_good", EventID: id, Status: delivery.Pending, Since: time.Now()},

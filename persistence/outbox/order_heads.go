@@ -51,7 +51,7 @@ SELECT (SELECT count(*) FROM (SELECT FROM delivery_queue
                  WHERE order_key >= $1 || ':' AND order_key < $1 || ';') AS of_subscription) AS unsorted`
 
 	// readBacklog reads up to 20 heads of each subscription that has any: those that have been there the longest, with others behind
-	// them. It looks for them among the 1,000 oldest heads: a destination that is paused may have a million with nothing behind them.
+	// them. It looks among the 1,000 oldest heads: a paused destination may have a million with nothing behind them.
 	readBacklog = `
 WITH RECURSIVE ordered (id) AS (
      (SELECT subscription_id FROM delivery_queue WHERE order_state IN ('head', 'paused') ORDER BY subscription_id LIMIT 1)

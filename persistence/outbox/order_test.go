@@ -317,7 +317,7 @@ func TestAKeyWithoutAHeadIsFound(t *testing.T) {
 		more, err := o.Outbox.FreeHeadless(t.Context())
 		require.NoError(t, err)
 		require.False(t, more)
-		require.Equal(t, 1, len(o.Outbox.Sorts()))
+		require.Len(t, o.Outbox.Sorts(), 1)
 	}
 	require.Equal(t, []string{"1:a"}, persistencetest.Value[[]string](o.Database, `SELECT array_agg(DISTINCT order_key) FROM delivery_order_freed`))
 	_, out = o.attempts()
