@@ -29,6 +29,40 @@ func listedVariables(d *persistencetest.Database) string {
 }
 
 // Only a variable that an admin has named resolves, and only while a destination names it.
+// A queue's password may be in a variable, as an endpoint's secrets.
+func TestVariablesOfQueues(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.Open(t, withVariables)
+	ctx := t.Context()
+	c := delivery.Connection{User: "me", Secrets: "BROKER_PASSWORD"}
+	at := func(url string) delivery.Connection {
+		c.URL = url
+		return c
+	}
+	for _, d := range []delivery.Destination{
+		{NATS: &delivery.NATS{Connection: at("nats://a"), Stream: "S", Subject: `"s"`}},
+		{RabbitMQ: &delivery.RabbitMQ{Connection: at("amqp://a"), RoutingKey: `"s"`}},
+		{Kafka: &delivery.Kafka{Connection: at("kafka://a"), Topic: "t"}},
+		{S3: &delivery.S3{Connection: at("https://a"), Bucket: "webhooks"}},
+	} {
+		d.Name = d.Kind()
+		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, integrator)
+		require.Equal(t, event.CodeNeedsAdmin, event.CodeOf(err))
+		_, err = db.Subscriptions.ApplyDestination(ctx, d, nil, persistencetest.Admin)
+		require.NoError(t, err)
+		s := db.Apply(delivery.Subscription{Name: "to-" + d.Name, To: d.Name, Active: true})
+		target, err := db.Subscriptions.Target(ctx, s.ID)
+		require.NoError(t, err)
+		require.Equal(t, []string{"of BROKER_PASSWORD"}, target.Secrets, d.Name)
+		named, err := db.Subscriptions.NamedVariables(ctx)
+		require.NoError(t, err)
+		require.Contains(t, fmt.Sprint(named), "{"+d.Name+" BROKER_PASSWORD true}")
+		reserved := d.WithBroker(func(c *delivery.Connection) { c.Secrets = "DATABASE_URL" })
+		_, err = db.Subscriptions.ApplyDestination(ctx, reserved, nil, persistencetest.Admin)
+		require.ErrorContains(t, err, d.Name+".secrets: DATABASE_URL configures Holdfast itself")
+	}
+}
+
 func TestVariablesOfDestinations(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.Open(t, withVariables)

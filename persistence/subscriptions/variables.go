@@ -19,15 +19,19 @@ const (
 
 	addVariable = `INSERT INTO destination_variables (name, added_by) VALUES ($1, $2)`
 
+	// namedVariable is the variable that a destination d names, whatever its kind.
+	namedVariable = `coalesce(d.settings -> 'http', d.settings -> 'nats', d.settings -> 'rabbitmq', d.settings -> 'kafka',
+       d.settings -> 's3') ->> 'secrets'`
+
 	// forgetVariables unlists variables that no destination names any more.
 	forgetVariables = `
 DELETE FROM destination_variables AS v
- WHERE NOT EXISTS (SELECT FROM destinations AS d WHERE d.deleted_at IS NULL AND d.settings -> 'http' ->> 'secrets' = v.name)`
+ WHERE NOT EXISTS (SELECT FROM destinations AS d WHERE d.deleted_at IS NULL AND ` + namedVariable + ` = v.name)`
 
 	namedVariables = `
-SELECT d.name, d.settings -> 'http' ->> 'secrets', v.name IS NOT NULL
-  FROM destinations AS d LEFT JOIN destination_variables AS v ON v.name = d.settings -> 'http' ->> 'secrets'
- WHERE d.deleted_at IS NULL AND d.settings -> 'http' ->> 'secrets' <> ''
+SELECT d.name, ` + namedVariable + `, v.name IS NOT NULL
+  FROM destinations AS d LEFT JOIN destination_variables AS v ON v.name = ` + namedVariable + `
+ WHERE d.deleted_at IS NULL AND ` + namedVariable + ` <> ''
  ORDER BY d.name`
 )
 
@@ -51,7 +55,7 @@ func (s *Store) newVariable(d delivery.Destination, f *current, actor oversight.
 	}
 	if s.cfg.Reserved != nil && s.cfg.Reserved(name) {
 		return "", event.Rejectf("invalid_destination",
-			"http.secrets: %s configures Holdfast itself, so no destination may use it", name)
+			"%s.secrets: %s configures Holdfast itself, so no destination may use it", d.Kind(), name)
 	}
 	return name, nil
 }
