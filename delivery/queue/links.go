@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,12 +166,7 @@ func (l *link) connect(ctx context.Context, t delivery.Target, way webhook.Way) 
 		return nil, blocked("address", kind+".url "+err.Error())
 	}
 	c := broker.Connection{Address: address, User: link.User, TLS: way.TLS, Name: "holdfast", Dial: l.dial(way)}
-	if len(t.Secrets) > 0 {
-		c.Secret = t.Secrets[0]
-		if link.Secrets != "" { // the variable's come last
-			c.Secret = t.Secrets[len(t.Secrets)-1]
-		}
-	}
+	c.Secret = secretOf(t)
 	switch {
 	case to.NATS != nil:
 		return connectNATS(ctx, c, *to.NATS)
@@ -197,4 +193,16 @@ func (l *link) dialError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dialed
+}
+
+// secretOf returns the secret of a destination, the newest one. A variable's lines count as secrets of their own, so that those
+// of a credentials file of NATS are put together.
+func secretOf(t delivery.Target) string {
+	switch {
+	case len(t.Secrets) == 0:
+		return ""
+	case t.Destination.NATS != nil && strings.HasPrefix(t.Secrets[0], "-----BEGIN NATS USER JWT-----"):
+		return strings.Join(t.Secrets, "\n")
+	}
+	return t.Secrets[0]
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/delivery"
+	"holdfast/delivery/queue"
 	"holdfast/delivery/webhook"
 )
 
@@ -53,6 +55,21 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	r := send(t, s, to, j, m)
 	require.Equal(t, "stored", r.Code)
 	require.True(t, r.Connected)
+}
+
+// A variable may have two secrets while one is replaced, the new one first, and the lines of a credentials file.
+func TestTheSecretOfAVariable(t *testing.T) {
+	t.Parallel()
+	to := toRabbitMQ("amqp://a", func(r *delivery.RabbitMQ) { r.Secrets = "BROKER_PASSWORD" })
+	require.Empty(t, queue.SecretOf(to))
+	to.Secrets = []string{"new", "old"}
+	require.Equal(t, "new", queue.SecretOf(to))
+	to = toNATS("nats://a", nil)
+	to.Secrets = []string{
+		"-----BEGIN NATS USER JWT-----", "eyJ0", "------END NATS USER JWT------", "-----BEGIN USER NKEY SEED-----", "SUAK",
+		"------END USER NKEY SEED------", "*************************************************************",
+	}
+	require.Equal(t, strings.Join(to.Secrets, "\n"), queue.SecretOf(to))
 }
 
 // issue returns a certificate for 127.0.0.1 and its key as PEM, signed by itself.

@@ -57,6 +57,9 @@ func (s *Store) target(subscriptionID int64) (delivery.Target, error) {
 	if h == nil {
 		return t, nil
 	}
+	if h.Secrets != "" && t.Destination.HTTP == nil { // a queue has one secret
+		t.Secrets = nil
+	}
 	if h.Secrets != "" && isListed && s.cfg.Secrets != nil {
 		t.Secrets = append(t.Secrets, s.cfg.Secrets(h.Secrets)...)
 	}
