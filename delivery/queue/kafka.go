@@ -6,30 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/semaphore"
 
 	"holdfast/delivery"
 	"holdfast/internal/broker"
 )
 
 const (
-	// maxBuffered bounds the records of a destination that aren't confirmed.
-	maxBuffered = 1000
+	// maxBuffered and maxBufferedBytes bound the records of a destination that aren't confirmed.
+	maxBuffered      = 1000
+	maxBufferedBytes = 64 << 20
 	// maxBatch is just below the default of a topic's max.message.bytes.
 	maxBatch = 1_000_000
 )
 
-// kafkaClient produces to a topic with acks=all, idempotently: a retry inside the client repeats nothing.
+// kafkaClient produces to a topic with acks=all, idempotently: a retry inside the client repeats nothing. A record is forgotten
+// when its attempt ends, whatever became of it: kept ones would pile up while the broker is down.
 type kafkaClient struct {
 	client *kgo.Client
 	topic  string
-	// alone is locked by a record that must not share a batch: a batch has one fate.
-	alone sync.RWMutex
+	// shares has maxBuffered permits. A record that must not share a batch, which has one fate, acquires all of them.
+	shares *semaphore.Weighted
 }
 
 func connectKafka(ctx context.Context, c broker.Connection, to delivery.Destination) (client, error) {
@@ -39,7 +41,8 @@ func connectKafka(ctx context.Context, c broker.Connection, to delivery.Destinat
 	}
 	conn, err := kgo.NewClient(append(options,
 		kgo.DefaultProduceTopic(to.Kafka.Topic), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0),
-		kgo.MaxBufferedRecords(maxBuffered), kgo.ProducerBatchMaxBytes(maxBatch), kgo.UnknownTopicRetries(1),
+		kgo.MaxBufferedRecords(maxBuffered), kgo.MaxBufferedBytes(maxBufferedBytes), kgo.ProducerBatchMaxBytes(maxBatch),
+		kgo.UnknownTopicRetries(1), kgo.AllowIdempotentProduceCancellation(),
 		// After it, the outcome is unknown: the next attempt has the same ID.
 		kgo.RecordDeliveryTimeout(max(time.Duration(cmp.Or(to.Timeout, delivery.DefaultTimeout)), time.Second)),
 	)...)
@@ -50,23 +53,23 @@ func connectKafka(ctx context.Context, c broker.Connection, to delivery.Destinat
 		conn.Close()
 		return nil, kafkaFailure(ctx, err)
 	}
-	return &kafkaClient{client: conn, topic: to.Kafka.Topic}, nil
+	return &kafkaClient{client: conn, topic: to.Kafka.Topic, shares: semaphore.NewWeighted(maxBuffered)}, nil
 }
 
 func (c *kafkaClient) publish(ctx context.Context, m message) (string, error) {
-	c.alone.RLock()
-	err := c.produce(ctx, record(m))
-	c.alone.RUnlock()
-	if !errors.Is(err, kerr.MessageTooLarge) {
-		return codeStored, kafkaFailure(ctx, err)
+	err := c.produce(ctx, 1, record(m))
+	if errors.Is(err, kerr.MessageTooLarge) && len(m.body) < maxBatch { // the batch was: perhaps because of another record
+		err = c.produce(ctx, maxBuffered, record(m))
 	}
-	c.alone.Lock() // the batch was too large: perhaps because of another record
-	defer c.alone.Unlock()
-	return codeStored, kafkaFailure(ctx, c.produce(ctx, record(m)))
+	return codeStored, kafkaFailure(ctx, err)
 }
 
-// produce returns when the broker has confirmed a record, or the context ends. The client may still send it then.
-func (c *kafkaClient) produce(ctx context.Context, r *kgo.Record) error {
+// produce returns when the broker has confirmed a record, or the context ends. The broker may still store it then.
+func (c *kafkaClient) produce(ctx context.Context, shares int64, r *kgo.Record) error {
+	if err := c.shares.Acquire(ctx, shares); err != nil {
+		return err
+	}
+	defer c.shares.Release(shares)
 	done := make(chan error, 1)
 	c.client.Produce(ctx, r, func(_ *kgo.Record, err error) { done <- err })
 	select {

@@ -1,13 +1,16 @@
 package queue_test
 
 import (
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"holdfast/delivery"
 	"holdfast/delivery/webhook"
@@ -22,10 +25,39 @@ func startKafka(t *testing.T, options ...kfake.Opt) (url string) {
 
 func startKafkaToStop(t *testing.T, options ...kfake.Opt) (url string, stop func()) {
 	t.Helper()
+	url, cluster := startCluster(t, options...)
+	return url, cluster.Close
+}
+
+func startCluster(t *testing.T, options ...kfake.Opt) (url string, cluster *kfake.Cluster) {
+	t.Helper()
 	cluster, err := kfake.NewCluster(append(options, kfake.NumBrokers(1), kfake.SeedTopics(4, "events"))...)
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
-	return "kafka://" + strings.Join(cluster.ListenAddrs(), ","), cluster.Close
+	return "kafka://" + strings.Join(cluster.ListenAddrs(), ","), cluster
+}
+
+// An attempt that has ended leaves no record behind: with a broker that is down for long, copies would fill the memory, and all
+// be stored once it is back.
+func TestARecordIsForgottenWithItsAttempt(t *testing.T) {
+	t.Parallel()
+	url, cluster := startCluster(t)
+	s, to := newSender(t, webhook.SenderOptions{}), toKafka(url, nil)
+	var works atomic.Bool
+	cluster.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return nil, errors.New("lost"), !works.Load()
+	})
+	j, m := order(1)
+	for range 3 {
+		require.Equal(t, delivery.Bad, sendWithin(t.Context(), s, to, j, m, 500*time.Millisecond).Kind)
+	}
+	require.Eventually(t, func() bool { return s.Unconfirmed() == 0 }, 15*time.Second, 10*time.Millisecond)
+	works.Store(true)
+	require.Equal(t, delivery.OK, send(t, s, to, j, m).Kind)
+	j.Generation++
+	require.Equal(t, delivery.OK, send(t, s, to, j, m).Kind)
+	readKafka(t, url, 2)
 }
 
 // The client connects again by itself, and only logs why it can't.

@@ -226,7 +226,7 @@ var Table = []Rule{
 	{Package: "delivery/queue", Why: "how an event reaches a queue of a broker, not when or for which delivery",
 		Ours: list("delivery delivery/webhook internal/broker"),
 		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
-			"github.com/minio/minio-go/v7"),
+			"github.com/minio/minio-go/v7 golang.org/x/sync"),
 		Never: neverStore},
 	{Package: "delivery/dispatch", Why: "deliveries are leased and settled as rows, with any sender and any store",
 		Ours:      list("event event/oversight event/tally delivery"),
