@@ -166,9 +166,7 @@ func (d Destination) checkBroker(p *definition.Problems) {
 	if p.Required(kind+".url", c.URL) {
 		checkBrokerURL(p, kind, c.URL)
 	}
-	if strings.ContainsAny(c.User, "\r\n\x00") || len(c.User) > maxName {
-		p.Add(kind+".user", "must be one line of at most %d bytes", maxName)
-	}
+	checkLine(p, kind+".user", c.User)
 	d.Link().checkTLS(p, kind)
 	switch {
 	case d.NATS != nil:
@@ -186,14 +184,26 @@ func (d Destination) checkBroker(p *definition.Problems) {
 		checkJQ(p, "kafka.partition_key", d.Kafka.PartitionKey)
 		p.OneOf("kafka.mechanism", d.Kafka.Mechanism, "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 	case d.S3 != nil:
-		p.Required("s3.bucket", d.S3.Bucket)
+		if p.Required("s3.bucket", d.S3.Bucket) {
+			checkLine(p, "s3.bucket", d.S3.Bucket)
+		}
+		checkLine(p, "s3.region", d.S3.Region)
+		if strings.Contains(c.URL, ",") {
+			p.Add("s3.url", "must have one host")
+		}
 		p.Required("s3.user", d.S3.User)
 		checkJQ(p, "s3.object", d.S3.Object)
 	}
 }
 
-// maxName bounds the names of exchanges, topics, streams and users, in bytes.
+// maxName bounds the names of exchanges, topics, streams, buckets and users, in bytes.
 const maxName = 255
+
+func checkLine(p *definition.Problems, field, text string) {
+	if strings.ContainsAny(text, "\r\n\x00") || len(text) > maxName {
+		p.Add(field, "must be one line of at most %d bytes", maxName)
+	}
+}
 
 func checkStream(p *definition.Problems, name string) {
 	if p.Required("nats.stream", name) && (len(name) > maxName || strings.ContainsAny(name, " \t\r\n\x00.*>/\\")) {

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,12 @@ func TestInvalidQueues(t *testing.T) {
 	require.NoError(t, delivery.Destination{Name: "shop", RabbitMQ: &shop}.Check())
 	log := delivery.Kafka{Connection: delivery.Connection{URL: "kafkas://k"}, Topic: "events"}
 	require.NoError(t, delivery.Destination{Name: "log", Kafka: &log}.Check())
+	bucket := func(change func(*delivery.S3)) delivery.Destination {
+		to := &delivery.S3{Connection: delivery.Connection{URL: "https://s3.example", User: "me"}, Bucket: "webhooks"}
+		change(to)
+		return delivery.Destination{Name: "lake", S3: to}
+	}
+	require.NoError(t, bucket(func(*delivery.S3) {}).Check())
 	both := stock()
 	both.Kafka = &log
 	wrong := log
@@ -43,6 +50,9 @@ func TestInvalidQueues(t *testing.T) {
 		"nats.certificate and nats.key must be set": stock(func(n *delivery.NATS) { n.Key = "hunter.pem" }),
 		"nats.proxy must be":                        stock(func(n *delivery.NATS) { n.Proxy = "a b" }),
 		"nats.user must be one line":                stock(func(n *delivery.NATS) { n.User = "a\nb" }),
+		"s3.url must have one host":                 bucket(func(s *delivery.S3) { s.URL = "https://a,b" }),
+		"s3.bucket must be one line":                bucket(func(s *delivery.S3) { s.Bucket = strings.Repeat("b", 256) }),
+		"s3.region must be one line":                bucket(func(s *delivery.S3) { s.Region = "a\nb" }),
 		"kafka.mechanism":                           {Name: "log", Kafka: &wrong},
 		"rabbitmq.routing_key is missing":           {Name: "shop", RabbitMQ: &delivery.RabbitMQ{Connection: shop.Connection}},
 	} {

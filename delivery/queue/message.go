@@ -98,8 +98,8 @@ func checkKey(to delivery.Destination, key string) error {
 	switch {
 	case to.Kafka != nil:
 		return nil
-	case to.S3 != nil && (len(key) > maxObject || strings.HasPrefix(key, "/") || strings.ContainsRune(key, 0)):
-		return final(codeName, "s3.object must return at most 1,024 bytes that don't begin with /")
+	case to.S3 != nil && !isObject(key):
+		return final(codeName, "s3.object must return at most 1,024 bytes that don't begin with /, without . and .. as folders")
 	case to.S3 != nil:
 		return nil
 	case len(key) > maxKey:
@@ -108,6 +108,20 @@ func checkKey(to delivery.Destination, key string) error {
 		return final(codeName, "nats.subject must return words that are separated by dots, without spaces, * and >")
 	}
 	return nil
+}
+
+// isObject reports whether an object can have a name. Services and proxies that resolve dots would write it elsewhere, even into
+// another bucket.
+func isObject(name string) bool {
+	if len(name) > maxObject || strings.TrimSpace(name) == "" || strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0) {
+		return false
+	}
+	for folder := range strings.SplitSeq(name, "/") {
+		if folder == "." || folder == ".." {
+			return false
+		}
+	}
+	return true
 }
 
 // isSubject reports whether a message can be published on a subject.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -86,8 +87,16 @@ func TestABucketConfirmsADelivery(t *testing.T) {
 	wrong = to
 	wrong.Destination.S3 = &gone
 	require.Equal(t, "no_queue", send(t, s, wrong, j, m).Code)
-	named := *to.Destination.S3
-	named.Object = `"/x"`
-	wrong.Destination.S3 = &named
-	require.Equal(t, "invalid_name", send(t, s, wrong, j, m).Code)
+	for _, name := range []string{"/x", "../other/x", "a/../../other/x", "./x", "a/..", " "} {
+		named := *to.Destination.S3
+		named.Object = delivery.JQ(strconv.Quote(name))
+		wrong.Destination.S3 = &named
+		r := send(t, s, wrong, j, m)
+		require.Equal(t, "invalid_name", r.Code, "%q: %+v", name, r)
+		require.Equal(t, delivery.Final, r.Kind)
+	}
+	empty := m
+	empty.Body = nil
+	j.Generation++
+	require.Equal(t, "stored", send(t, s, to, j, empty).Code)
 }
