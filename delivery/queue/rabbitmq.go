@@ -106,30 +106,43 @@ func (r *rabbitClient) confirmed(ctx context.Context, key string, out amqp091.Pu
 		r.drop(ch)
 		return unconfirmed(ctx)
 	}
-	select {
-	case why, ok := <-ch.closed:
-		r.drop(ch)
-		if !ok || why == nil {
-			return lost()
+	if !acked { // a channel that closes stands for all that weren't confirmed
+		if err := r.closedError(ctx, ch); err != nil {
+			r.drop(ch)
+			return err
 		}
-		return rabbitFailure(ctx, why)
-	default:
-	}
-	if !acked && (ch.IsClosed() || r.conn.IsClosed()) { // it stands for all that weren't confirmed
-		r.drop(ch)
-		return lost()
 	}
 	var returned bool
 	select {
 	case _, returned = <-ch.returns:
 	default:
 	}
-	r.idle <- ch
+	if ch.IsClosed() {
+		r.drop(ch)
+	} else {
+		r.idle <- ch
+	}
 	switch {
 	case returned:
 		return missing(codeUnroutable, "the exchange routes the message to no queue: bind one to the routing key")
 	case !acked:
 		return busy(codeFull, "a queue refuses the message: it is full")
+	}
+	return nil
+}
+
+// closedError returns why a channel is closed; nil if it isn't.
+func (r *rabbitClient) closedError(ctx context.Context, ch *rabbitChannel) error {
+	select {
+	case why, ok := <-ch.closed:
+		if !ok || why == nil {
+			return lost()
+		}
+		return rabbitFailure(ctx, why)
+	default:
+	}
+	if ch.IsClosed() || r.conn.IsClosed() {
+		return lost()
 	}
 	return nil
 }
@@ -269,10 +282,13 @@ func (r *rabbitClient) check(ctx context.Context) ([]delivery.Finding, error) {
 // declarePassively fails if the exchange doesn't exist. It creates nothing.
 func (r *rabbitClient) declarePassively() error {
 	ch, err := r.conn.Channel()
-	if err != nil || r.to.Exchange == "" {
+	if err != nil {
 		return err
 	}
 	defer func() { _ = ch.Close() }() // an error has closed it
+	if r.to.Exchange == "" {
+		return nil
+	}
 	return ch.ExchangeDeclarePassive(r.to.Exchange, "direct", true, false, false, false, nil)
 }
 

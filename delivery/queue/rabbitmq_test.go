@@ -198,6 +198,13 @@ func TestRabbitMQ(t *testing.T) {
 		require.True(t, found[0].OK && found[1].OK, found)
 	})
 
+	t.Run("checks leave no channel open", func(t *testing.T) {
+		for range 2100 { // a connection has 2,047
+			found := s.Check(t.Context(), toRabbitMQ(server.url(), nil))
+			require.True(t, found[0].OK, found)
+		}
+	})
+
 	t.Run("a broker with an alarm is busy", func(t *testing.T) {
 		to := toRabbitMQ(server.url(), nil)
 		server.run(t, "set_vm_memory_high_watermark", "absolute", "1")
