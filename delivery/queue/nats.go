@@ -138,6 +138,13 @@ func (c *natsClient) check(ctx context.Context) ([]delivery.Finding, error) {
 	if of.PersistMode == jetstream.AsyncPersistMode {
 		add("it confirms messages before they are written (persist_mode async)")
 	}
+	if of.Retention == jetstream.InterestPolicy && info.State.Consumers == 0 {
+		add("it has no consumer, and keeps messages only for consumers (retention interest): it confirms them, and drops them")
+	}
+	if of.MaxMsgsPerSubject > 0 && (of.Discard != jetstream.DiscardNew || !of.DiscardNewPerSubject) {
+		add("it drops the oldest message of a subject that has more than max_msgs_per_subject; with discard new and " +
+			"discard_new_per_subject, deliveries wait instead")
+	}
 	if of.Discard == jetstream.DiscardOld && (of.MaxMsgs > 0 || of.MaxBytes > 0) {
 		add("when it is full it drops the oldest messages (discard old); with discard new, deliveries wait instead")
 	}

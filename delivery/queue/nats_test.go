@@ -126,6 +126,27 @@ func TestAStreamConfirmsADelivery(t *testing.T) {
 	require.Contains(t, found[1].Text, "1 of 1 servers")
 }
 
+// A stream may confirm what it doesn't keep.
+func TestTheCheckWarnsOfAStreamThatLosesMessages(t *testing.T) {
+	t.Parallel()
+	url := startNATS(t, &server.Options{}).ClientURL()
+	s := newSender(t, webhook.SenderOptions{})
+	for name, c := range map[string]struct {
+		config jetstream.StreamConfig
+		warns  string
+	}{
+		"INTEREST": {jetstream.StreamConfig{Retention: jetstream.InterestPolicy}, "no consumer"},
+		"LAST":     {jetstream.StreamConfig{MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, MaxMsgs: 9}, "max_msgs_per_subject"},
+	} {
+		c.config.Name, c.config.Subjects = name, []string{name + ".>"}
+		streamOn(t, url, c.config)
+		found := s.Check(t.Context(), toNATS(url, func(n *delivery.NATS) { n.Stream = name }))
+		require.Len(t, found, 3, name)
+		require.False(t, found[2].OK, found)
+		require.Contains(t, found[2].Text, c.warns)
+	}
+}
+
 func TestAStreamRefusesADelivery(t *testing.T) {
 	t.Parallel()
 	url := startNATS(t, &server.Options{}).ClientURL()
