@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,6 +49,8 @@ func (c *natsClient) publish(ctx context.Context, m message) (string, error) {
 	}
 	ack, err := c.js.PublishMsg(ctx, out, jetstream.WithMsgID(m.id), jetstream.WithExpectStream(c.to.Stream))
 	switch {
+	case err != nil && c.isForbidden(m.key):
+		return "", natsFailure(ctx, nats.ErrPermissionViolation)
 	case err != nil:
 		return "", natsFailure(ctx, err)
 	case ack.Stream != c.to.Stream:
@@ -56,6 +59,12 @@ func (c *natsClient) publish(ctx context.Context, m message) (string, error) {
 		return codeDuplicate, nil
 	}
 	return codeStored, nil
+}
+
+// isForbidden reports whether the broker has refused a subject. It says so beside the attempt, which gets no answer.
+func (c *natsClient) isForbidden(subject string) bool {
+	last := c.conn.LastError()
+	return errors.Is(last, nats.ErrPermissionViolation) && strings.HasSuffix(last.Error(), strconv.Quote(subject))
 }
 
 // Error codes of JetStream.

@@ -219,6 +219,27 @@ func TestNATSAuthenticates(t *testing.T) {
 	}
 }
 
+// NATS reports a subject that a user may not publish on, and then doesn't answer.
+func TestAUserWithoutPermission(t *testing.T) {
+	t.Parallel()
+	url := startNATS(t, &server.Options{Users: []*server.User{
+		{Username: "admin", Password: "sesame"},
+		{Username: "me", Password: "sesame", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Allow: []string{"stock.order.shipped", "$JS.API.>"}},
+		}},
+	}}).ClientURL()
+	streamOn(t, url, jetstream.StreamConfig{Name: "STOCK", Subjects: []string{"stock.>"}}, nats.UserInfo("admin", "sesame"))
+	s, to := newSender(t, webhook.SenderOptions{}), toNATS(url, func(n *delivery.NATS) { n.User = "me" })
+	to.Secrets = []string{"sesame"}
+	j, m := order(1)
+	r := sendWithin(t.Context(), s, to, j, m, time.Second)
+	require.Equal(t, "credentials", r.Code, r)
+	require.Equal(t, delivery.Blocked, r.Kind, r)
+	require.NotContains(t, r.Error, "order.paid", "a subject may come from a payload")
+	m.Type = "order.shipped"
+	require.Equal(t, "stored", send(t, s, to, j, m).Code)
+}
+
 func TestABrokerInAPrivateNetwork(t *testing.T) {
 	t.Parallel()
 	url := startNATS(t, &server.Options{}).ClientURL()

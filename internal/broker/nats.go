@@ -17,6 +17,8 @@ func ConnectNATS(ctx context.Context, c Connection, more ...nats.Option) (*nats.
 	options := []nats.Option{
 		nats.Name(c.Name), nats.NoReconnect(), nats.Timeout(remaining(ctx)), nats.SetCustomDialer(natsDialer{ctx, c}),
 		nats.SkipHostLookup(), // the dialer resolves names, and checks addresses
+		// By default the library prints to stderr, also subjects, which may come from a payload.
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
 	}
 	login, err := c.natsLogin()
 	if err != nil {
