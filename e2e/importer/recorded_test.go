@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordedGateway answers as recorded in a file of internal/movein/testdata. Those of Svix and Hookdeck have the shapes of their
-// clients' models: nothing here has called a real one.
+// recordedGateway answers as a handwritten file of internal/movein/testdata says. Its shapes are those of the clients' models and of
+// the sources: nothing here has called a real gateway.
 func recordedGateway(t *testing.T, file string) string {
 	t.Helper()
 	left := &atomic.Int64{}

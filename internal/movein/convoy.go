@@ -310,7 +310,7 @@ func (f convoyFilter) jq(e *Endpoint) string {
 	if len(body) == 0 {
 		body = f.Body
 	}
-	test, err := filter{root: ".body.data", missingPasses: true}.jq(body)
+	test, err := filter{root: ".body.data", of: Convoy}.jq(body)
 	if err != nil {
 		e.hold("filter", err.Error())
 	}

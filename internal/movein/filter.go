@@ -4,42 +4,223 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // filter is a filter of JSON values by path, in the syntax that Convoy, Outpost and Hookdeck share: {"a": {"b": 1}}, with
-// operators such as {"$gte": 1}.
+// operators such as {"$gte": 1}. What it means differs: Hookdeck and Outpost use https://github.com/hookdeck/simple-json-match,
+// Convoy its pkg/compare and pkg/flatten.
 type filter struct {
 	// root is the jq path of the filtered value.
 	root string
-	// missingPasses is Convoy's rule: a condition about a missing field counts only if no other condition does.
-	missingPasses bool
+	// of selects the rules. By Convoy's, a condition about a missing field counts only if no other condition does.
+	of From
 }
 
-// operators compare with a value.
-var operators = map[string]string{"$eq": "==", "$neq": "!=", "$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
-
-// jq translates a filter; "" for one that selects everything. What can't be translated exactly is an error.
+// jq translates a filter; "" for one that selects everything. The translation selects every event that the filter selects; what
+// has none is an error.
 func (f filter) jq(tree map[string]any) (string, error) {
+	if f.of == Convoy {
+		return f.convoy(tree)
+	}
+	test, err := f.objectTest(tree)
+	if err != nil || test == "" {
+		return "", err
+	}
+	return "(" + f.root + " | " + inLists(test) + ")", nil
+}
+
+// number returns jq for a value as a number, or null. Only Outpost doesn't compare "12" with 12.
+func (f filter) number() string {
+	if f.of == Outpost {
+		return `(if type == "number" then . else null end)`
+	}
+	return `(if type == "number" then . elif type == "string" then (tonumber? // null) ` +
+		`elif type == "boolean" then (if . then 1 else 0 end) else null end)`
+}
+
+// inLists applies a test to a value, or to each element of a list.
+func inLists(test string) string {
+	return "(if type == \"array\" then any(flatten[]; " + test + ") else " + test + " end)"
+}
+
+// objectTest tests an object's fields; "" for no condition.
+func (f filter) objectTest(tree map[string]any) (string, error) {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		if strings.HasPrefix(name, "$") {
+			return "", fmt.Errorf("%s combines conditions", name)
+		}
+		test, err := f.fieldTest(name, tree[name])
+		if err != nil {
+			return "", err
+		}
+		all = append(all, test)
+	}
+	return and(all...), nil
+}
+
+func (f filter) fieldTest(name string, value any) (string, error) {
+	field := ".[" + quoted(name) + "]?"
+	tree, isObject := value.(map[string]any)
+	if !isObject {
+		test, err := f.equals(value)
+		return "any(" + field + "; " + inLists(test) + ")", err
+	}
+	if wanted, isBool := tree["$exist"].(bool); isBool && len(tree) == 1 {
+		return fmt.Sprintf("((type == \"object\" and has(%s)) == %t)", quoted(name), wanted), nil
+	}
+	if !hasOperator(tree) {
+		test, err := f.objectTest(tree)
+		if err != nil || test == "" {
+			return "any(" + field + "; true)", err
+		}
+		return "any(" + field + "; " + inLists(test) + ")", nil
+	}
+	var all []string
+	for _, operator := range slices.Sorted(maps.Keys(tree)) {
+		test, err := f.operatorTest(operator, tree[operator])
+		if err != nil {
+			return "", err
+		}
+		all = append(all, test)
+	}
+	return "any(" + field + "; " + and(all...) + ")", nil
+}
+
+func hasOperator(tree map[string]any) bool {
+	for name := range tree {
+		if strings.HasPrefix(name, "$") {
+			return true
+		}
+	}
+	return false
+}
+
+// equals tests for a value, by number if it has one.
+func (f filter) equals(value any) (string, error) {
+	literal, err := literalOf(value)
+	if err != nil {
+		return "", err
+	}
+	n, isNumber := f.numberOf(value)
+	if !isNumber {
+		return "(. == " + literal + ")", nil
+	}
+	return "(. == " + literal + " or " + f.number() + " == " + n + ")", nil
+}
+
+// numberOf returns a value as a number that jq reads.
+func (f filter) numberOf(value any) (text string, ok bool) {
+	n, isNumber := value.(float64)
+	if f.of == Outpost && !isNumber {
+		return "", false
+	}
+	switch value := value.(type) {
+	case float64:
+	case bool:
+		if value {
+			n = 1
+		}
+	case string:
+		var err error
+		if n, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+			return "", false
+		}
+	default:
+		return "", false
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64), true
+}
+
+// operatorTest tests a value as an operator of simple-json-match does.
+func (f filter) operatorTest(name string, value any) (string, error) {
+	switch name {
+	case "$eq":
+		return f.equals(value)
+	case "$neq":
+		literal, err := literalOf(value)
+		return "(. != " + literal + ")", err
+	case "$gt", "$gte", "$lt", "$lte":
+		return f.compared(signs[name], value)
+	case "$in", "$nin":
+		return memberTest(name, value)
+	case "$startsWith", "$endsWith":
+		text, isText := value.(string)
+		if !isText {
+			return "", fmt.Errorf("%s has no text", name)
+		}
+		return fmt.Sprintf("(type == \"string\" and %s(%s))", strings.ToLower(name[1:]), quoted(text)), nil
+	}
+	return "", fmt.Errorf("there is no equivalent of %s here", name)
+}
+
+var signs = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+
+// compared tests the order of a value: two texts by their characters, and everything else as numbers.
+func (f filter) compared(sign string, value any) (string, error) {
+	n, isNumber := f.numberOf(value)
+	text, isText := value.(string)
+	var tests []string
+	if isText {
+		tests = append(tests, fmt.Sprintf("(type == \"string\" and . %s %s)", sign, quoted(text)))
+	}
+	if isNumber {
+		tests = append(tests, fmt.Sprintf("(%s | . != null and . %s %s)", f.number(), sign, n))
+	}
+	if len(tests) == 0 {
+		return "", fmt.Errorf("%s compares with neither a number nor a text", sign)
+	}
+	_, err := literalOf(value)
+	return "(" + strings.Join(tests, " or ") + ")", err
+}
+
+func memberTest(name string, value any) (string, error) {
+	list, isList := value.([]any)
+	if !isList || len(list) == 0 {
+		return "", fmt.Errorf("%s has no list", name)
+	}
+	var literals []string
+	for _, one := range list {
+		literal, err := literalOf(one)
+		if err != nil {
+			return "", err
+		}
+		literals = append(literals, literal)
+	}
+	test := "(. as $v | any((" + strings.Join(literals, ", ") + "); . == $v))"
+	if name == "$nin" {
+		test = "(" + test + " | not)"
+	}
+	return test, nil
+}
+
+// convoy translates by Convoy's rules, for which an object, and a list of anything but numbers, texts and booleans, is no value.
+func (f filter) convoy(tree map[string]any) (string, error) {
 	var all []string
 	if err := f.add(&all, f.root, tree); err != nil || len(all) == 0 {
 		return "", err
 	}
-	if !f.missingPasses {
-		return strings.Join(all, " and "), nil
-	}
 	return "([" + strings.Join(all, ", ") + "] | length > 0 and all)", nil
 }
+
+const noValue = `(type == "object" and . != {}) or (type == "array" and . != [] and ` +
+	`(.[0] | type == "null" or type == "object" or type == "array"))`
 
 func (f filter) add(all *[]string, path string, tree map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if strings.HasPrefix(name, "$") {
-			test, err := f.operator(path, name, tree[name])
+			if path == f.root {
+				return fmt.Errorf("%s combines conditions", name)
+			}
+			test, err := f.convoyOperator(name, tree[name])
 			if err != nil {
 				return err
 			}
-			*all = append(*all, f.condition(path, test))
+			*all = append(*all, "("+path+" | "+test+")")
 			continue
 		}
 		if err := f.addField(all, path, name, tree[name]); err != nil {
@@ -51,7 +232,7 @@ func (f filter) add(all *[]string, path string, tree map[string]any) error {
 
 func (f filter) addField(all *[]string, path, name string, value any) error {
 	for part := range strings.SplitSeq(name, ".") {
-		if part == "$" || part == "" {
+		if _, err := strconv.Atoi(part); part == "$" || part == "" || err == nil {
 			return fmt.Errorf("%q searches lists", name)
 		}
 		path += "[" + quoted(part) + "]?"
@@ -62,67 +243,50 @@ func (f filter) addField(all *[]string, path, name string, value any) error {
 	case []any:
 		return fmt.Errorf("%q compares lists", name)
 	}
-	literal, err := literalOf(value)
-	*all = append(*all, f.condition(path, fmt.Sprintf("(. == %s or (type == \"array\" and any(.[]; . == %[1]s)))", literal)))
+	test, err := f.equals(value)
+	literal, _ := json.Marshal(value)
+	test = fmt.Sprintf("if type == \"array\" then any(.[]; . == %s) else %s end", literal, test)
+	*all = append(*all, "("+path+" | if . == null or "+noValue+" then empty else "+test+" end)")
 	return err
 }
 
-// condition applies a test to the value at a path.
-func (f filter) condition(path, test string) string {
-	if f.missingPasses {
-		return "(" + path + " | if . == null then empty else " + test + " end)"
-	}
-	return "(" + path + " | " + test + ")"
-}
-
-func (f filter) operator(path, name string, value any) (string, error) {
-	if path == f.root {
-		return "", fmt.Errorf("%s combines conditions", name)
-	}
-	if sign, ok := operators[name]; ok {
-		literal, err := literalOf(value)
-		if err != nil || name == "$eq" || name == "$neq" {
-			return ". " + sign + " " + literal, err
-		}
-		return fmt.Sprintf("(type == (%s | type) and . %s %[1]s)", literal, sign), nil
-	}
+// convoyOperator tests a value as an operator of Convoy does. For $neq, $nin and $lt null passes.
+func (f filter) convoyOperator(name string, value any) (string, error) {
+	ofNull := "empty"
+	var test string
+	var err error
 	switch name {
-	case "$in", "$nin":
-		list, isList := value.([]any)
-		if !isList {
-			return "", fmt.Errorf("%s has no list", name)
+	case "$eq", "$neq", "$in", "$nin":
+		test, err = f.operatorTest(name, value)
+	case "$gt", "$gte", "$lt", "$lte":
+		n, isNumber := f.numberOf(value)
+		if !isNumber {
+			return "", fmt.Errorf("%s doesn't compare with a number", name)
 		}
-		var literals []string
-		for _, one := range list {
-			literal, err := literalOf(one)
-			if err != nil {
-				return "", err
-			}
-			literals = append(literals, literal)
+		_, err = literalOf(value)
+		test = fmt.Sprintf("(%s | . != null and . %s %s)", f.number(), signs[name], n)
+		if name == "$lt" { // what is no number isn't at least as great
+			test = fmt.Sprintf("(%s | . == null or . < %s)", f.number(), n)
 		}
-		test := "(. as $v | any((" + strings.Join(literals, ", ") + "); . == $v))"
-		if name == "$nin" {
-			test = "(" + test + " | not)"
-		}
-		return test, nil
-	case "$startsWith", "$endsWith":
-		text, isText := value.(string)
-		if !isText {
-			return "", fmt.Errorf("%s has no text", name)
-		}
-		return fmt.Sprintf("(type == \"string\" and %s(%s))", strings.ToLower(name[1:]), quoted(text)), nil
-	case "$exist":
-		if wanted, isBool := value.(bool); isBool && !f.missingPasses {
-			return fmt.Sprintf("((. != null) == %t)", wanted), nil
-		}
+	default:
+		return "", fmt.Errorf("there is no equivalent of %s", name)
 	}
-	return "", fmt.Errorf("there is no equivalent of %s", name)
+	if name == "$neq" || name == "$nin" || name == "$lt" {
+		ofNull = "true"
+	}
+	return "if . == null then " + ofNull + " elif " + noValue + " then empty else " + test + " end", err
 }
 
+// literalOf returns a value in jq. Beyond maxExact a filter's number isn't what it was written as.
 func literalOf(value any) (string, error) {
-	switch value.(type) {
+	const maxExact = 1 << 53
+	switch value := value.(type) {
 	case map[string]any, []any:
 		return "", fmt.Errorf("it compares with a list or an object")
+	case float64:
+		if math.Abs(value) > maxExact {
+			return "", fmt.Errorf("it compares with a number of more than 15 digits")
+		}
 	}
 	text, err := json.Marshal(value)
 	return string(text), err

@@ -193,7 +193,7 @@ func (r hookdeckRule) apply(e *Endpoint, s *delivery.Subscription) {
 			e.hold("filter", "only filters of the body's fields can be translated")
 			return
 		}
-		test, err := filter{root: ".body.data"}.jq(body)
+		test, err := filter{root: ".body.data", of: Hookdeck}.jq(body)
 		if err != nil {
 			e.hold("filter", err.Error())
 		}

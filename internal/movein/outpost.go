@@ -201,13 +201,13 @@ func (o *outpost) subscribe(e *Endpoint, tenant string, one outpostDestination) 
 	made := subscription(e.Destination.Name, e.Destination.Name, tenant, withoutAll(topics))
 	made.Active = e.State != delivery.DestinationDisabled
 	for _, part := range slices.Sorted(maps.Keys(one.Filter)) {
-		root := map[string]string{"data": ".body.data", "topic": ".event.type", "metadata": ".body.metadata"}[part]
+		root := map[string]string{"data": ".body.data", "topic": ".event.type"}[part]
 		below, isObject := one.Filter[part].(map[string]any)
 		if root == "" || !isObject {
-			e.hold("filter", "Holdfast has no equivalent of "+part)
+			e.hold("filter", "only filters of data's fields can be translated, not of "+part)
 			continue
 		}
-		test, err := filter{root: root}.jq(below)
+		test, err := filter{root: root, of: Outpost}.jq(below)
 		if err != nil {
 			e.hold("filter", err.Error())
 		}
