@@ -1,6 +1,7 @@
 package movein
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,64 @@ const (
 	pageSize  = 100
 	firstWait = 500 * time.Millisecond
 	maxWait   = 30 * time.Second
+	// maxItems bounds the items of a page, and maxKept those of a list that are kept in memory.
+	maxItems = 10_000
+	maxKept  = 100_000
 )
+
+// items are those of a page. A text of a few bytes for each would take much more memory than the text itself.
+type items[T any] []T
+
+// UnmarshalJSON reads up to maxItems.
+func (all *items[T]) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	switch start, err := in.Token(); {
+	case err != nil:
+		return err
+	case start == nil: // null
+		return nil
+	case start != json.Delim('['):
+		return errors.New("a list has an unknown form")
+	}
+	for in.More() {
+		if len(*all) == maxItems {
+			return fmt.Errorf("a page has more than %d items", maxItems)
+		}
+		var one T
+		if err := in.Decode(&one); err != nil {
+			return err
+		}
+		*all = append(*all, one)
+	}
+	return nil
+}
+
+// pages refuses a list that never ends, or whose end isn't known. It compares a cursor with one before that moves ahead in
+// growing steps, which finds every repetition.
+type pages struct {
+	before string
+	n, at  int
+}
+
+func (p *pages) next(cursor string) error {
+	switch {
+	case cursor == "":
+		return errors.New("a list has another page, and doesn't say which")
+	case p.n > 0 && cursor == p.before:
+		return errors.New("the pages of a list repeat")
+	}
+	if p.n++; p.n >= p.at {
+		p.before, p.at = cursor, 2*p.n
+	}
+	return nil
+}
+
+func checkKept(n int) error {
+	if n > maxKept {
+		return fmt.Errorf("a list has more than %d items", maxKept)
+	}
+	return nil
+}
 
 // client reads JSON from an API.
 type client struct {

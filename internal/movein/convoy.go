@@ -110,7 +110,7 @@ type convoyFilter struct {
 // convoyPage is a page of a list.
 type convoyPage[T any] struct {
 	Data struct {
-		Content    []T `json:"content"`
+		Content    items[T] `json:"content"`
 		Pagination struct {
 			HasNext bool   `json:"has_next_page"`
 			Next    string `json:"next_page_cursor"`
@@ -126,6 +126,7 @@ func (c *convoy) path(segments ...string) string {
 func eachOfConvoy[T any](ctx context.Context, c *convoy, list string, query url.Values, each func(T) error) error {
 	query.Set("perPage", strconv.Itoa(pageSize))
 	query.Set("direction", "next")
+	var read pages
 	for {
 		var page convoyPage[T]
 		if err := c.get(ctx, c.path(list), query, &page); err != nil {
@@ -136,8 +137,11 @@ func eachOfConvoy[T any](ctx context.Context, c *convoy, list string, query url.
 				return err
 			}
 		}
-		if p := page.Data.Pagination; !p.HasNext || p.Next == query.Get("next_page_cursor") {
+		if !page.Data.Pagination.HasNext {
 			return nil
+		}
+		if err := read.next(page.Data.Pagination.Next); err != nil {
+			return fmt.Errorf("GET %s: %w", c.path(list), err)
 		}
 		query.Set("next_page_cursor", page.Data.Pagination.Next)
 	}
@@ -152,11 +156,13 @@ func (c *convoy) Endpoints(ctx context.Context, each func(Endpoint) error) error
 		return err
 	}
 	subscriptions := map[string][]convoySubscription{}
+	n := 0
 	err := eachOfConvoy(ctx, c, "subscriptions", url.Values{}, func(s convoySubscription) error {
 		if s.Endpoint != nil {
 			subscriptions[s.Endpoint.ID] = append(subscriptions[s.Endpoint.ID], s)
+			n++
 		}
-		return nil
+		return checkKept(n)
 	})
 	if err != nil {
 		return err
@@ -239,8 +245,9 @@ func (c *convoy) sign(e *Endpoint, p convoyProject, isAdvanced bool) {
 		}
 		hmac["timestamp"] = map[string]any{"field": "t"}
 	}
-	if len(versions) > 1 {
-		e.lose("older signature versions", "Holdfast signs in the newest, v%d, only", len(versions))
+	if isAdvanced && len(versions) > 1 {
+		e.hold("older signature versions", fmt.Sprintf("Holdfast signs in the newest, v%d, only: resume it if the endpoint verifies that",
+			len(versions)))
 	}
 	e.Destination.HTTP.Signature = declare(hmac)
 }
@@ -288,7 +295,7 @@ func (c *convoy) subscribe(ctx context.Context, e *Endpoint, to convoyEndpoint, 
 		e.hold("function", "its JavaScript needs to become the subscription's body, in jq")
 	}
 	var filters struct {
-		Data []convoyFilter `json:"data"`
+		Data items[convoyFilter] `json:"data"`
 	}
 	if err := c.get(ctx, c.path("subscriptions", s.ID, "filters"), nil, &filters); err != nil && !isNotFound(err) {
 		return err
@@ -320,7 +327,11 @@ func (f convoyFilter) jq(e *Endpoint) string {
 	return "(.event.type != " + quoted(f.Type) + " or " + test + ")"
 }
 
+// withoutAll returns nil for a list that selects everything.
 func withoutAll(types []string) []string {
+	if len(types) == 0 {
+		return nil
+	}
 	for _, one := range types {
 		if one == "*" {
 			return nil
@@ -432,7 +443,7 @@ func (e convoyEvent) event(source string) Event {
 	if id == "" {
 		id = e.ID
 	}
-	return Event{ID: id, Source: source, Type: e.Type, At: e.CreatedAt, Data: e.Data}
+	return Event{ID: id, Source: source, Type: e.Type, At: e.CreatedAt, Data: e.Data, IsGone: len(e.Data) == 0}
 }
 
 // history reads all events. One for endpoints of several owners becomes one for each.
@@ -440,7 +451,7 @@ func (c *convoy) history(ctx context.Context, s Selection, each func(Event) erro
 	owners := map[string]string{}
 	err := eachOfConvoy(ctx, c, "endpoints", url.Values{}, func(one convoyEndpoint) error {
 		owners[one.ID] = sourceOf(one.Owner, one.ID)
-		return nil
+		return checkKept(len(owners))
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -74,6 +75,7 @@ type hookdeckRule struct {
 func eachOfHookdeck[T any](ctx context.Context, c *client, list string, query url.Values, each func(T) error) error {
 	query.Set("limit", strconv.Itoa(pageSize))
 	query.Set("dir", "asc")
+	var read pages
 	for {
 		var page outpostPage[T]
 		if err := c.get(ctx, hookdeckAPI+list, query, &page); err != nil {
@@ -86,6 +88,9 @@ func eachOfHookdeck[T any](ctx context.Context, c *client, list string, query ur
 		}
 		if page.Pagination.Next == nil || *page.Pagination.Next == "" {
 			return nil
+		}
+		if err := read.next(*page.Pagination.Next); err != nil {
+			return fmt.Errorf("GET %s: %w", list, err)
 		}
 		query.Set("next", *page.Pagination.Next)
 	}
@@ -219,7 +224,7 @@ func (h *hookdeck) Events(ctx context.Context, s Selection, each func(Event) err
 	sources := map[string]string{}
 	if err := eachOfHookdeck(ctx, h.client, "/sources", url.Values{}, func(one hookdeckSource) error {
 		sources[one.ID] = one.Name
-		return nil
+		return checkKept(len(sources))
 	}); err != nil {
 		return err
 	}

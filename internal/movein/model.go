@@ -2,9 +2,11 @@ package movein
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -88,9 +90,24 @@ func (e *Endpoint) lose(what, why string, args ...any) {
 // hold keeps the endpoint from getting anything until an operator has acted.
 func (e *Endpoint) hold(what, why string) {
 	e.lose(what, "%s", why)
+	reason := "imported without its " + what + ": " + why
 	if e.State == delivery.DestinationReady {
-		e.State, e.Reason = delivery.DestinationPaused, "imported without its "+what+": "+why
+		e.State = delivery.DestinationPaused
 	}
+	if e.Reason != "" {
+		reason = e.Reason + "; " + reason
+	}
+	e.Reason = shortened(reason)
+}
+
+// shortened cuts a reason to what the operator API accepts. A plan has all of it.
+func shortened(reason string) string {
+	const most, end = 1024, "…"
+	reason = strings.ToValidUTF8(strings.ReplaceAll(reason, "\x00", ""), "\ufffd")
+	if len(reason) <= most {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:most-len(end)], "") + end
 }
 
 // Signing is a signing secret.
@@ -133,6 +150,8 @@ type Event struct {
 	Attempts int
 	// Channels are Svix's.
 	Channels []string
+	// IsGone means that the system no longer has the payload: Data is no message.
+	IsGone bool
 	// To is the subscription that hasn't got the event; "" without a delivery.
 	To string
 }
@@ -160,9 +179,11 @@ func Open(s Source) (System, error) {
 	return nil, fmt.Errorf("unknown system %q", s.From)
 }
 
+// maxName is the longest name of a destination, in bytes.
+const maxName = 63
+
 // nameOf returns a name for something of a system: the same for the same ID.
 func nameOf(of From, id string) string {
-	const maxName = 63
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
@@ -184,17 +205,53 @@ func subscription(name, to, source string, types []string) delivery.Subscription
 	return s
 }
 
-// checked replaces a retry policy that Holdfast refuses by the default one.
+// checked makes an endpoint that Holdfast accepts: with a user and a password in a header instead of the URL, and with the default
+// retry policy if it refuses the endpoint's. Otherwise the endpoint has no destination, and doesn't keep others from being imported.
 func (e *Endpoint) checked() Endpoint {
-	retry := e.Destination
-	if err := retry.Check(); err != nil {
+	if e.Destination.HTTP == nil {
+		return *e
+	}
+	e.moveUser()
+	refused := e.Destination.Check()
+	if refused != nil {
 		without := e.Destination
 		if without.Retry = (delivery.Retry{}); without.Check() == nil {
 			e.lose("retry policy", "Holdfast refuses it, and uses its default")
-			e.Destination = without
+			e.Destination, refused = without, nil
 		}
 	}
+	for _, s := range e.Subscriptions {
+		if refused == nil {
+			refused = s.CheckFor(e.Destination)
+		}
+	}
+	if refused != nil {
+		e.Destination.HTTP, e.Secrets = nil, nil
+		e.lose("destination", "Holdfast refuses it: %s", refused)
+	}
 	return *e
+}
+
+// moveUser moves a user and a password from the URL to the header that they become in requests.
+func (e *Endpoint) moveUser() {
+	u, err := url.Parse(e.Destination.HTTP.URL)
+	if err != nil || u.User == nil {
+		return
+	}
+	password, _ := u.User.Password()
+	pair := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
+	headers := delivery.Headers{}
+	for name, value := range e.Destination.HTTP.Headers {
+		if strings.EqualFold(name, "authorization") {
+			pair = ""
+		}
+		headers[name] = value
+	}
+	if pair != "" {
+		headers["authorization"] = "Basic " + pair
+	}
+	u.User = nil
+	e.Destination.HTTP.URL, e.Destination.HTTP.Headers = u.String(), headers
 }
 
 // The length of a secret that Holdfast accepts, in bytes.
@@ -202,6 +259,9 @@ const minSecret, maxSecret = 16, 512
 
 // useSecrets drops secrets that can't sign.
 func (e *Endpoint) useSecrets(all []Signing) {
+	if len(all) == 0 {
+		e.hold("secret", "it has none: rotate it, and give the new one to the endpoint")
+	}
 	for _, s := range all {
 		if n := len(s.Secret); n < minSecret || n > maxSecret {
 			e.hold("secret", fmt.Sprintf("it has %d bytes, and Holdfast needs %d to %d: rotate it, and give the new one to the endpoint",

@@ -2,6 +2,8 @@ package movein
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +54,7 @@ type outpostSettings struct {
 }
 
 type outpostPage[T any] struct {
-	Models     []T `json:"models"`
+	Models     items[T] `json:"models"`
 	Pagination struct {
 		Next *string `json:"next"`
 	} `json:"pagination"`
@@ -62,6 +64,7 @@ const outpostAPI = "/api/v1"
 
 func eachOfOutpost[T any](ctx context.Context, c *client, path string, query url.Values, each func([]T) error) error {
 	query.Set("limit", strconv.Itoa(pageSize))
+	var read pages
 	for {
 		var page outpostPage[T]
 		if err := c.get(ctx, outpostAPI+path, query, &page); err != nil {
@@ -72,6 +75,9 @@ func eachOfOutpost[T any](ctx context.Context, c *client, path string, query url
 		}
 		if page.Pagination.Next == nil || *page.Pagination.Next == "" {
 			return nil
+		}
+		if err := read.next(*page.Pagination.Next); err != nil {
+			return fmt.Errorf("GET %s: %w", path, err)
 		}
 		query.Set("next", *page.Pagination.Next)
 	}
@@ -111,7 +117,7 @@ func (o *outpost) Endpoints(ctx context.Context, each func(Endpoint) error) erro
 		return err
 	}
 	return o.tenants(ctx, func(tenant string) error {
-		var all []outpostDestination
+		var all items[outpostDestination]
 		if err := o.get(ctx, outpostAPI+join("tenants", tenant, "destinations"), nil, &all); err != nil {
 			return err
 		}
@@ -130,7 +136,7 @@ func (o *outpost) Endpoints(ctx context.Context, each func(Endpoint) error) erro
 
 func (o *outpost) endpoint(settings outpostSettings, tenant string, one outpostDestination) (Endpoint, error) {
 	e := Endpoint{State: delivery.DestinationReady}
-	e.Destination = delivery.Destination{Name: nameOf(Outpost, one.ID), HTTP: &delivery.HTTP{URL: one.Config["url"]}}
+	e.Destination = delivery.Destination{Name: nameInOutpost(tenant, one.ID), HTTP: &delivery.HTTP{URL: one.Config["url"]}}
 	if one.Type != "webhook" {
 		e.Destination.HTTP = nil
 		e.lose("destination", "it is a %s: declare it in subscriptions.yaml if Holdfast has that kind", one.Type)
@@ -158,6 +164,14 @@ func (o *outpost) endpoint(settings outpostSettings, tenant string, one outpostD
 	e.lose("headers", "%stopic, %[1]sevent-id, %[1]stimestamp and those of an event's metadata aren't sent", settings.prefix())
 	err := o.subscribe(&e, tenant, one)
 	return e, err
+}
+
+// nameInOutpost returns the name of a destination. Its ID may be another tenant's, too.
+func nameInOutpost(tenant, id string) string {
+	sum := sha256.Sum256([]byte(tenant + "\x00" + id))
+	hash := "-" + hex.EncodeToString(sum[:4])
+	name := nameOf(Outpost, id)
+	return name[:min(len(name), maxName-len(hash))] + hash
 }
 
 func (s outpostSettings) prefix() string {
@@ -227,6 +241,7 @@ type outpostEvent struct {
 }
 
 type outpostAttempt struct {
+	Tenant      string `json:"tenant_id"`
 	Event       string `json:"event_id"`
 	Destination string `json:"destination_id"`
 	Status      string `json:"status"`
@@ -243,13 +258,20 @@ func (o *outpost) Events(ctx context.Context, s Selection, each func(Event) erro
 		if len(page) == 0 {
 			return nil
 		}
-		done := map[[2]string]bool{}
-		tried := map[[2]string]int{}
+		done := map[[3]string]bool{}
+		tried := map[[3]string]int{}
 		if s.Undelivered || s.Failed {
+			for _, one := range page {
+				for _, to := range one.Matched {
+					tried[[3]string{one.Tenant, one.ID, to}] = 0
+				}
+			}
 			if err := o.attempts(ctx, page, func(a outpostAttempt) {
-				k := [2]string{a.Event, a.Destination}
-				tried[k]++
-				done[k] = done[k] || a.Status == "success"
+				k := [3]string{a.Tenant, a.Event, a.Destination}
+				if _, isOne := tried[k]; isOne {
+					tried[k]++
+					done[k] = done[k] || a.Status == "success"
+				}
 			}); err != nil {
 				return err
 			}
@@ -263,8 +285,8 @@ func (o *outpost) Events(ctx context.Context, s Selection, each func(Event) erro
 				continue
 			}
 			for _, to := range one.Matched {
-				k := [2]string{one.ID, to}
-				if e.To, e.Attempts = nameOf(Outpost, to), tried[k]; done[k] {
+				k := [3]string{one.Tenant, one.ID, to}
+				if e.To, e.Attempts = nameInOutpost(one.Tenant, to), tried[k]; done[k] {
 					continue
 				}
 				if err := each(e); err != nil {
@@ -284,6 +306,9 @@ func (o *outpost) attempts(ctx context.Context, of []outpostEvent, each func(out
 	}
 	return eachOfOutpost(ctx, o.client, "/attempts", query, func(page []outpostAttempt) error {
 		for _, a := range page {
+			if a.Tenant == "" { // whose attempt it was isn't known: a delivery could be sent twice
+				return errors.New("this Outpost lists attempts without tenant_id: update it first")
+			}
 			each(a)
 		}
 		return nil

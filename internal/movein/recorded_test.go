@@ -156,14 +156,14 @@ func TestConvoy(t *testing.T) {
 func TestOutpost(t *testing.T) {
 	t.Parallel()
 	endpoints, undelivered, _ := read(t, Outpost, "outpost.json")
-	one := endpoints["outpost-des_1"]
+	one := endpoints[nameInOutpost("t1", "des_1")]
 	require.Equal(t, delivery.Headers{"x-key": "k", "x-outpost-region": "eu"}, one.Destination.HTTP.Headers)
 	require.Equal(t, []string{"order.*"}, one.Subscriptions[0].Events.Types)
 	matches(t, one.Subscriptions[0].Events.Filter, `{"source": "t1", "data": {"tier": "gold"}}`, true)
 	matches(t, one.Subscriptions[0].Events.Filter, `{"source": "t1", "data": {"tier": "tin"}}`, false)
-	require.Nil(t, endpoints["outpost-des_2"].Destination.HTTP, "it is a queue")
+	require.Nil(t, endpoints[nameInOutpost("t1", "des_2")].Destination.HTTP, "it is a queue")
 	require.Len(t, undelivered, 1, "the other destination has got it")
-	require.Equal(t, "outpost-des_1", undelivered[0].To)
+	require.Equal(t, nameInOutpost("t1", "des_1"), undelivered[0].To)
 }
 
 // matches evaluates a filter for a published event.

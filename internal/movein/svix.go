@@ -1,8 +1,10 @@
 package movein
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -56,11 +58,12 @@ const (
 // eachOfSvix reads all pages of a list.
 func eachOfSvix[T any](ctx context.Context, c *client, path string, query url.Values, each func(T) error) error {
 	query.Set("limit", strconv.Itoa(pageSize))
+	var read pages
 	for {
 		var page struct {
-			Data     []T    `json:"data"`
-			Done     bool   `json:"done"`
-			Iterator string `json:"iterator"`
+			Data     items[T] `json:"data"`
+			Done     bool     `json:"done"`
+			Iterator string   `json:"iterator"`
 		}
 		if err := c.get(ctx, path, query, &page); err != nil {
 			return err
@@ -70,8 +73,11 @@ func eachOfSvix[T any](ctx context.Context, c *client, path string, query url.Va
 				return err
 			}
 		}
-		if page.Done || page.Iterator == "" || page.Iterator == query.Get("iterator") {
+		if page.Done {
 			return nil
+		}
+		if err := read.next(page.Iterator); err != nil {
+			return fmt.Errorf("GET %s: %w", path, err)
 		}
 		query.Set("iterator", page.Iterator)
 	}
@@ -99,7 +105,7 @@ func (s *svix) Endpoints(ctx context.Context, each func(Endpoint) error) error {
 		if one.Disabled {
 			e.State, e.Reason = delivery.DestinationDisabled, "disabled in Svix"
 		}
-		made := subscription(name, name, app.source(), one.Types)
+		made := subscription(name, name, app.source(), withoutAll(one.Types))
 		made.Active = !one.Disabled
 		if len(one.Channels) > 0 {
 			channels, _ := json.Marshal(one.Channels)
@@ -196,7 +202,17 @@ func (m svixMessage) event(app svixApplication, to string) Event {
 	if id == "" {
 		id = m.ID
 	}
-	return Event{ID: id, Source: app.source(), Type: m.Type, At: m.Timestamp, Data: m.Payload, To: to, Channels: m.Channels}
+	return Event{
+		ID: id, Source: app.source(), Type: m.Type, At: m.Timestamp, Data: m.Payload, To: to, Channels: m.Channels,
+		IsGone: isGoneInSvix(m.Payload),
+	}
+}
+
+// isGoneInSvix reports whether Svix has deleted a payload. It then answers with this text, which is no message.
+// https://github.com/svix/svix-webhooks, server/svix-server/src/v1/endpoints/message.rs
+func isGoneInSvix(payload json.RawMessage) bool {
+	var compact bytes.Buffer
+	return json.Compact(&compact, payload) != nil || compact.String() == `{"expired":true}`
 }
 
 // InFlight implements System.
