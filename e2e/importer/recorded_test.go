@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -116,6 +117,57 @@ func TestAnInterruptedMoveGoesOn(t *testing.T) {
 	require.Equal(t, 2, i.count(t, "SELECT (SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM deliveries)"))
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events"))
 	require.Contains(t, i.mustRun(t, "destination", "show", "svix-ep_1"), "paused")
+}
+
+// A delivery that has nowhere to go here, such as one to a queue, is named, and stops no other one.
+func TestADeliveryWithoutADestinationStopsNoOther(t *testing.T) {
+	t.Parallel()
+	i := start(t)
+	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-outpost-0123456789")
+	recorded := recordedGateway(t, "outpost.json")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/attempts" { // none has succeeded
+			_, _ = w.Write([]byte(`{"models": [], "pagination": {"next": null}}`))
+			return
+		}
+		response, err := client.Get(recorded + r.URL.String())
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer response.Body.Close()
+		w.WriteHeader(response.StatusCode)
+		_, _ = io.Copy(w, response.Body)
+	}))
+	t.Cleanup(server.Close)
+	from := []string{"--from", "outpost", "--from-url", server.URL, "--since", "3000d", "--undelivered"}
+
+	plan := i.mustRun(t, append([]string{"import", "--dry-run"}, from...)...)
+	require.Contains(t, plan, "1 deliveries to send")
+	require.Contains(t, plan, "1 deliveries can't be sent")
+	for _, queued := range []string{"1", "0"} {
+		out, err := i.run(append([]string{"import", "--yes"}, from...)...)
+		require.Error(t, err)
+		require.Regexp(t, `deliveries queued +`+queued, out)
+		require.Regexp(t, `without a destination here +1`, out)
+		require.Contains(t, out, "such as outpost-des_2-")
+	}
+	out, err := i.run(append([]string{"compare"}, from...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "undelivered there, without a delivery here   1")
+	require.Equal(t, 1, i.count(t, "SELECT (SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM deliveries)"))
+
+	// What has no meaning with or without --from isn't ignored.
+	for line, want := range map[string]string{
+		"import x.ndjson --undelivered":                                          "--undelivered needs --from",
+		"compare x.ndjson --since 3d":                                            "--since needs --from",
+		"import --from svix --from-url http://127.0.0.1:1 --since 5d --until 2d": "--until can't be combined with --from",
+		"import --from svix --from-url http://127.0.0.1:1 --failed --detach":     "--detach can't be combined with --undelivered or --failed",
+	} {
+		out, err := i.run(strings.Fields(line)...)
+		require.Error(t, err, line)
+		require.Contains(t, out, want, line)
+	}
 }
 
 func TestAHookdeckMovesIn(t *testing.T) {

@@ -187,3 +187,23 @@ func TestOlderSignatureVersionsPauseAnEndpoint(t *testing.T) {
 	require.Equal(t, delivery.DestinationReady, endpoints["convoy-b"].State, "a simple header has always had the newest alone")
 	require.Contains(t, endpoints["convoy-c"].Reason, "it has none")
 }
+
+// An Outpost may not return its settings, or sign with headers of its own: a plan says so.
+func TestSignatureSettingsOfOutpost(t *testing.T) {
+	t.Parallel()
+	answers := map[string]string{
+		"/api/v1/tenants": `{"models": [{"id": "t1"}]}`,
+		"/api/v1/tenants/t1/destinations": `[{"id": "main", "type": "webhook", "topics": "*", "config": {"url": "https://one.example.com"},
+			"credentials": {"secret": "whsec_abc123def456ghi"}, "filter": {"metadata": {"region": "eu"}}}]`,
+	}
+	unknown := endpointsOf(t, answering(t, Outpost, answers))[nameInOutpost("t1", "main")]
+	require.Equal(t, "signature settings", unknown.Lost[0].What)
+	require.Contains(t, unknown.Reason, "not of metadata", "published events have none")
+	answers["/api/v1/config"] = `{"DESTINATIONS_WEBHOOK_MODE": "standard"}`
+	standard := endpointsOf(t, answering(t, Outpost, answers))[nameInOutpost("t1", "main")]
+	require.NotContains(t, standard.Reason, "header prefix")
+	require.Nil(t, standard.Destination.HTTP.Signature)
+	answers["/api/v1/config"] = `{"DESTINATIONS_WEBHOOK_MODE": "standard", "DESTINATIONS_WEBHOOK_HEADER_PREFIX": "x-acme-"}`
+	acme := endpointsOf(t, answering(t, Outpost, answers))[nameInOutpost("t1", "main")]
+	require.Contains(t, acme.Reason, "header prefix")
+}

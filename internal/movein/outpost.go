@@ -51,6 +51,8 @@ type outpostSettings struct {
 	Format    string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_HEADER_TEMPLATE"`
 	Algorithm string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_ALGORITHM"`
 	Encoding  string `json:"DESTINATIONS_WEBHOOK_SIGNATURE_ENCODING"`
+
+	isUnknown bool
 }
 
 type outpostPage[T any] struct {
@@ -60,7 +62,10 @@ type outpostPage[T any] struct {
 	} `json:"pagination"`
 }
 
-const outpostAPI = "/api/v1"
+const (
+	outpostAPI     = "/api/v1"
+	standardPrefix = "webhook-"
+)
 
 func eachOfOutpost[T any](ctx context.Context, c *client, path string, query url.Values, each func([]T) error) error {
 	query.Set("limit", strconv.Itoa(pageSize))
@@ -113,7 +118,8 @@ func (o *outpost) tenants(ctx context.Context, each func(id string) error) error
 // Endpoints implements System.
 func (o *outpost) Endpoints(ctx context.Context, each func(Endpoint) error) error {
 	var settings outpostSettings
-	if err := o.get(ctx, outpostAPI+"/config", nil, &settings); err != nil && !isNotFound(err) {
+	err := o.get(ctx, outpostAPI+"/config", nil, &settings)
+	if settings.isUnknown = isNotFound(err); err != nil && !settings.isUnknown {
 		return err
 	}
 	return o.tenants(ctx, func(tenant string) error {
@@ -175,7 +181,10 @@ func nameInOutpost(tenant, id string) string {
 }
 
 func (s outpostSettings) prefix() string {
-	if s.Prefix == "" {
+	switch {
+	case s.Prefix == "" && s.Mode == "standard":
+		return standardPrefix
+	case s.Prefix == "":
 		return "x-outpost-"
 	}
 	return strings.TrimSpace(s.Prefix)
@@ -184,7 +193,13 @@ func (s outpostSettings) prefix() string {
 // sign declares Outpost's default signature, of the body: v0=SIGNATURE,SIGNATURE with each secret.
 // https://github.com/hookdeck/outpost, internal/destregistry/providers/destwebhook/destwebhook.go
 func (s outpostSettings) sign(e *Endpoint) {
+	if s.isUnknown {
+		e.lose("signature settings", "this Outpost doesn't return them: check that it signs as by default, in x-outpost-signature")
+	}
 	if s.Mode == "standard" {
+		if s.prefix() != standardPrefix {
+			e.hold("header prefix", "Holdfast sends "+standardPrefix+"id, -timestamp and -signature: declare http.signature")
+		}
 		return // Standard Webhooks, as Holdfast signs
 	}
 	if s.Content != "" && s.Content != "{{.Body}}" || s.Format != "" && s.Format != `v0={{.Signatures | join ","}}` ||

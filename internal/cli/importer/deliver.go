@@ -60,10 +60,38 @@ type sent struct {
 	// Queued are new ones; Existing ones were here before.
 	Queued   int64 `json:"queued"`
 	Existing int64 `json:"existing"`
+	// Missing counts those whose event isn't stored.
+	Missing int64 `json:"not_stored,omitempty"`
+	left
 }
 
 func (s sent) write(w io.Writer) error {
-	return cli.WriteFields(w, "deliveries queued", cli.Number(s.Queued), "existing", cli.Number(s.Existing))
+	fields := []string{"deliveries queued", cli.Number(s.Queued), "existing", cli.Number(s.Existing)}
+	for _, one := range []struct {
+		name string
+		n    int64
+	}{{"whose event isn't stored", s.Missing}, {"without a destination here", s.Homeless}, {"without a payload there", s.Gone}} {
+		if one.n > 0 {
+			fields = append(fields, one.name, cli.Number(one.n))
+		}
+	}
+	return cli.WriteFields(w, fields...)
+}
+
+// err returns an error if a selected delivery was left out.
+func (s sent) err() error {
+	var errs []error
+	if s.Missing > 0 {
+		errs = append(errs, fmt.Errorf("%d deliveries weren't queued, because their events aren't stored: run the same command again, "+
+			"without --skip-invalid", s.Missing))
+	}
+	if s.Homeless > 0 {
+		errs = append(errs, fmt.Errorf("%d deliveries have no destination here, such as %s: the plan says why", s.Homeless, s.Name))
+	}
+	if s.Gone > 0 {
+		errs = append(errs, fmt.Errorf("%d events have no payload any more, such as %s", s.Gone, s.Event))
+	}
+	return errors.Join(errs...)
 }
 
 const (
@@ -94,7 +122,7 @@ func (m *move) eachBatch(selected movein.Selection, use func(e movein.Event, eve
 		batch = batch[:0]
 		return errors.Join(errs...)
 	}
-	err := m.of.Events(m.c.Context(), selected, func(e movein.Event) error {
+	err := m.events(m.c.Context(), selected, func(e movein.Event) error {
 		if batch = append(batch, e); len(batch) < deliveriesPerBatch {
 			return nil
 		}
@@ -139,9 +167,6 @@ func (m *move) idsOf(of []movein.Event) (ids []string, err error) {
 		if err := u.to("/compare", &page); err != nil {
 			return nil, err
 		}
-		if page.Invalid > 0 {
-			return nil, fmt.Errorf("%d events can't be imported: %s", page.Invalid, page.Mistakes[0])
-		}
 		ids = append(ids, page.EventIDs...)
 		if page.Next == "" {
 			return ids, nil
@@ -152,10 +177,11 @@ func (m *move) idsOf(of []movein.Event) (ids []string, err error) {
 
 // send queues a delivery for each selected one that has none here.
 func (m *move) send(selected movein.Selection) (done sent, err error) {
-	var queued, existing atomic.Int64
+	var queued, existing, missing atomic.Int64
 	err = m.eachBatch(selected, func(e movein.Event, eventID string) error {
 		if eventID == "" {
-			return fmt.Errorf("event %s of %s isn't stored yet: run the same command again", e.ID, e.Source)
+			missing.Add(1)
+			return nil
 		}
 		isNew, err := m.sendOne(eventID, e.To)
 		switch {
@@ -168,7 +194,8 @@ func (m *move) send(selected movein.Selection) (done sent, err error) {
 		}
 		return nil
 	})
-	return sent{queued.Load(), existing.Load()}, err
+	done = sent{queued.Load(), existing.Load(), missing.Load(), m.left}
+	return done, errors.Join(err, done.err())
 }
 
 // sendOne queues a delivery unless there is one. The system's own decision counts if the subscription doesn't select the event:
@@ -200,12 +227,14 @@ type moved struct {
 	// Here counts selected deliveries that exist, and Undelivered those that don't.
 	Here        int64 `json:"deliveries_here"`
 	Undelivered int64 `json:"deliveries_missing"`
+	left
 }
 
 func (r moved) write(w io.Writer) error {
 	for _, name := range r.Differ {
 		fmt.Fprintln(w, "differs:", cli.Printable(name))
 	}
+	r.left.write(w)
 	return cli.WriteFields(w,
 		"endpoints", cli.Number(int64(r.Endpoints)),
 		"destinations and subscriptions missing here", cli.Number(int64(r.Missing)),
@@ -245,6 +274,6 @@ func (m *move) compare() (r moved, err error) {
 		}
 		return nil
 	})
-	r.Here, r.Undelivered = here.Load(), missing.Load()
+	r.Here, r.Undelivered, r.left = here.Load(), missing.Load()+m.left.Homeless+m.left.Gone, m.left
 	return r, err
 }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,45 @@ type move struct {
 	c   *cobra.Command
 	api *cli.API
 	of  movein.System
+	// subscriptions are those that the system's endpoints become.
+	subscriptions map[string]bool
+	left          left
+}
+
+// left counts selected events that can't be imported, and names one of each kind.
+type left struct {
+	// Gone are events whose payload the system no longer has, Homeless deliveries without a destination here.
+	Gone     int64  `json:"without_payload,omitempty"`
+	Homeless int64  `json:"without_destination,omitempty"`
+	Event    string `json:"such_as_event,omitempty"`
+	Name     string `json:"such_as_destination,omitempty"`
+}
+
+// events reads the selected events that can be imported.
+func (m *move) events(ctx context.Context, of movein.Selection, each func(movein.Event) error) error {
+	m.left = left{}
+	return m.of.Events(ctx, of, func(e movein.Event) error {
+		switch {
+		case e.To != "" && !m.subscriptions[e.To]:
+			m.left.Homeless++
+			m.left.Name = cmp.Or(m.left.Name, e.To)
+		case e.IsGone:
+			m.left.Gone++
+			m.left.Event = cmp.Or(m.left.Event, e.ID)
+		default:
+			return each(e)
+		}
+		return nil
+	})
+}
+
+func (l left) write(w io.Writer) {
+	if l.Homeless > 0 {
+		fmt.Fprintf(w, "%d deliveries can't be sent: they have no destination here, such as %s\n", l.Homeless, cli.Printable(l.Name))
+	}
+	if l.Gone > 0 {
+		fmt.Fprintf(w, "%d events can't be imported: their payload is gone there, such as that of %s\n", l.Gone, cli.Printable(l.Event))
+	}
 }
 
 // movePlan says what comes over, and what doesn't. It has no secrets and no paths of URLs.
@@ -41,6 +81,9 @@ type movePlan struct {
 	// Deliveries counts the selected deliveries, and InFlight those that the system is attempting.
 	Deliveries int `json:"deliveries"`
 	InFlight   int `json:"in_flight"`
+	// Since is the earliest time of receipt of the selected deliveries.
+	Since time.Time `json:"since,omitzero"`
+	left
 }
 
 // plannedPoint is an endpoint in a plan.
@@ -60,6 +103,7 @@ const maxEndpoints = 10_000
 // endpoints reads all endpoints.
 func (m *move) endpoints() (all []movein.Endpoint, err error) {
 	names := map[string]bool{}
+	m.subscriptions = map[string]bool{}
 	err = m.of.Endpoints(m.c.Context(), func(e movein.Endpoint) error {
 		if len(all) == maxEndpoints {
 			return fmt.Errorf("a system can have up to %d endpoints", maxEndpoints)
@@ -68,6 +112,9 @@ func (m *move) endpoints() (all []movein.Endpoint, err error) {
 			return fmt.Errorf("two endpoints would be called %s", e.Destination.Name)
 		}
 		names[e.Destination.Name] = true
+		for _, s := range e.Subscriptions {
+			m.subscriptions[s.Name] = e.Destination.HTTP != nil
+		}
 		all = append(all, e)
 		return nil
 	})
@@ -107,7 +154,8 @@ func (m *move) plan(all []movein.Endpoint) (p movePlan, err error) {
 		return p, err
 	}
 	of, _ := m.selection()
-	err = m.of.Events(m.c.Context(), of, func(movein.Event) error { p.Deliveries++; return nil })
+	err = m.events(m.c.Context(), of, func(movein.Event) error { p.Deliveries++; return nil })
+	p.Since, p.left = of.Since, m.left
 	return p, err
 }
 
@@ -260,8 +308,10 @@ func (p movePlan) write(w io.Writer) error {
 	fmt.Fprintf(w, "%d endpoints: %d destinations and subscriptions to create, %d unchanged, %d differ and stay as they are here\n",
 		len(p.Endpoints), p.Create, p.Same, len(p.Differ))
 	if p.Deliveries > 0 || p.InFlight > 0 {
-		fmt.Fprintf(w, "%d deliveries to send; %s is attempting %d right now\n", p.Deliveries, p.From, p.InFlight)
+		fmt.Fprintf(w, "%d deliveries to send, of events since %s; %s is attempting %d right now\n",
+			p.Deliveries, p.Since.UTC().Format(time.DateOnly), p.From, p.InFlight)
 	}
+	p.left.write(w)
 	return errors.Join(err, p.writeLost(w))
 }
 
@@ -296,6 +346,9 @@ func (p movePlan) errInFlight() error {
 // move imports a system.
 func (o *importOptions) move(c *cobra.Command, a *cli.API) error {
 	of, err := o.system.open()
+	if err == nil && o.system.sends() && c.Flags().Changed("detach") {
+		err = errors.New("--detach can't be combined with --undelivered or --failed: deliveries are queued after the import")
+	}
 	if err != nil {
 		return cli.UsageError(c, err)
 	}
@@ -323,6 +376,7 @@ func (o *importOptions) move(c *cobra.Command, a *cli.API) error {
 		return nil
 	}
 	if err := o.moveEvents(m, selected); err != nil || !m.sends() {
+		m.left.write(c.ErrOrStderr())
 		return err
 	}
 	sent, err := m.send(selected)
@@ -334,11 +388,16 @@ func (o *importOptions) moveEvents(m *move, selected movein.Selection) error {
 	ctx, cancel := context.WithCancel(m.c.Context())
 	defer cancel()
 	out, in := io.Pipe()
-	defer out.Close()
+	ended := make(chan struct{})
 	go func() {
 		lines := newLines(in)
-		_ = in.CloseWithError(m.of.Events(ctx, selected, lines.write))
+		_ = in.CloseWithError(m.events(ctx, selected, lines.write))
+		close(ended)
 	}()
 	o.reader, o.format = out, "ndjson"
-	return o.importLines(m.c, m.api, string(m.from))
+	err := o.importLines(m.c, m.api, string(m.from))
+	cancel()
+	_ = out.Close()
+	<-ended // it counts what is left
+	return err
 }

@@ -48,7 +48,16 @@ func (s *system) check(c *cobra.Command, args []string) error {
 	case s.from == "" && len(args) == 0:
 		return cli.UsageError(c, errors.New("give a FILE, or --from"))
 	case s.from == "":
+		for _, name := range []string{
+			"from-url", "from-token-file", "project", "tenant", "signing-secret-file", "undelivered", "failed", "in-flight", "since", "until",
+		} {
+			if c.Flags().Changed(name) {
+				return cli.UsageError(c, fmt.Errorf("--%s needs --from", name))
+			}
+		}
 		return nil
+	case c.Flags().Changed("until"):
+		return cli.UsageError(c, errors.New("--until can't be combined with --from: use --since alone"))
 	case len(args) > 0:
 		return cli.UsageError(c, errors.New("give a FILE or --from, not both"))
 	case !cli.IsURL(s.url):
