@@ -176,6 +176,10 @@ func (c *client) once(ctx context.Context, path string, query url.Values, into a
 		if errors.As(err, &mistyped) {
 			err = fmt.Errorf("its field %s has an unknown form", mistyped.Field)
 		}
+		var mistimed *time.ParseError
+		if errors.As(err, &mistimed) {
+			err = errors.New("a time in it has an unknown form")
+		}
 		return 0, fmt.Errorf("GET %s: %w", path, err)
 	}
 	return 0, nil

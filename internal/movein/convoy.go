@@ -246,8 +246,8 @@ func (c *convoy) sign(e *Endpoint, p convoyProject, isAdvanced bool) {
 		hmac["timestamp"] = map[string]any{"field": "t"}
 	}
 	if isAdvanced && len(versions) > 1 {
-		e.hold("older signature versions", fmt.Sprintf("Holdfast signs in the newest, v%d, only: resume it if the endpoint verifies that",
-			len(versions)))
+		e.hold("older signature versions", fmt.Sprintf(
+			"Holdfast signs in the newest, v%d, only: resume it if the endpoint verifies that", len(versions)))
 	}
 	e.Destination.HTTP.Signature = declare(hmac)
 }

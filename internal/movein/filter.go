@@ -243,8 +243,11 @@ func (f filter) addField(all *[]string, path, name string, value any) error {
 	case []any:
 		return fmt.Errorf("%q compares lists", name)
 	}
+	literal, err := literalOf(value)
+	if err != nil {
+		return err
+	}
 	test, err := f.equals(value)
-	literal, _ := json.Marshal(value)
 	test = fmt.Sprintf("if type == \"array\" then any(.[]; . == %s) else %s end", literal, test)
 	*all = append(*all, "("+path+" | if . == null or "+noValue+" then empty else "+test+" end)")
 	return err

@@ -207,3 +207,28 @@ func TestSignatureSettingsOfOutpost(t *testing.T) {
 	acme := endpointsOf(t, answering(t, Outpost, answers))[nameInOutpost("t1", "main")]
 	require.Contains(t, acme.Reason, "header prefix")
 }
+
+// A redirect gets no token, and an error has nothing of an answer.
+func TestAnAnswerIsntRepeated(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	t.Cleanup(elsewhere.Close)
+	for name, answer := range map[string]http.HandlerFunc{
+		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) },
+		"page":     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>the-secret</html>")) },
+		"type": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"data": [{"id": {"the-secret": "the-secret"}}]}`))
+		},
+		"time": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"data": [{"id": "app", "timestamp": "the-secret"}], "done": true}`))
+		},
+	} {
+		server := httptest.NewServer(answer)
+		t.Cleanup(server.Close)
+		s, err := Open(Source{From: Svix, URL: server.URL, Token: "the-secret"})
+		require.NoError(t, err)
+		err = s.Events(t.Context(), Selection{}, func(Event) error { return nil })
+		require.Error(t, err, name)
+		require.NotContains(t, err.Error(), "the-secret", name)
+	}
+}

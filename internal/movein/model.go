@@ -205,8 +205,9 @@ func subscription(name, to, source string, types []string) delivery.Subscription
 	return s
 }
 
-// checked makes an endpoint that Holdfast accepts: with a user and a password in a header instead of the URL, and with the default
-// retry policy if it refuses the endpoint's. Otherwise the endpoint has no destination, and doesn't keep others from being imported.
+// checked makes an endpoint that Holdfast accepts: with a user and a password in a header instead of the URL, and with the
+// default retry policy if it refuses the endpoint's. Otherwise the endpoint has no destination, and doesn't keep others from being
+// imported.
 func (e *Endpoint) checked() Endpoint {
 	if e.Destination.HTTP == nil {
 		return *e

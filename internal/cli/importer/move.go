@@ -346,7 +346,7 @@ func (p movePlan) errInFlight() error {
 // move imports a system.
 func (o *importOptions) move(c *cobra.Command, a *cli.API) error {
 	of, err := o.system.open()
-	if err == nil && o.system.sends() && c.Flags().Changed("detach") {
+	if err == nil && o.sends() && c.Flags().Changed("detach") {
 		err = errors.New("--detach can't be combined with --undelivered or --failed: deliveries are queued after the import")
 	}
 	if err != nil {

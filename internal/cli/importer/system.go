@@ -49,7 +49,8 @@ func (s *system) check(c *cobra.Command, args []string) error {
 		return cli.UsageError(c, errors.New("give a FILE, or --from"))
 	case s.from == "":
 		for _, name := range []string{
-			"from-url", "from-token-file", "project", "tenant", "signing-secret-file", "undelivered", "failed", "in-flight", "since", "until",
+			"from-url", "from-token-file", "project", "tenant", "signing-secret-file", "undelivered", "failed", "in-flight",
+			"since", "until",
 		} {
 			if c.Flags().Changed(name) {
 				return cli.UsageError(c, fmt.Errorf("--%s needs --from", name))
