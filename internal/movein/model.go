@@ -206,8 +206,7 @@ func subscription(name, to, source string, types []string) delivery.Subscription
 }
 
 // checked makes an endpoint that Holdfast accepts: with a user and a password in a header instead of the URL, and with the
-// default retry policy if it refuses the endpoint's. Otherwise the endpoint has no destination, and doesn't keep others from being
-// imported.
+// default retry policy if it refuses the endpoint's. Otherwise the endpoint has no destination, so that the others are imported.
 func (e *Endpoint) checked() Endpoint {
 	if e.Destination.HTTP == nil {
 		return *e
