@@ -80,6 +80,14 @@ func TestASvixMovesIn(t *testing.T) {
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM events"))
 	compared := i.mustRun(t, append([]string{"compare"}, sends...)...)
 
+	// After a roll-back, which cancels deliveries, what the gateway still hasn't delivered is queued again.
+	i.mustRun(t, "delivery", "cancel", "--destination", "svix-ep_1", "--yes")
+	out, err = i.run(append([]string{"compare"}, sends...)...)
+	require.Error(t, err)
+	require.Contains(t, out, "undelivered there, without a delivery here   2")
+	require.Regexp(t, `deliveries queued +2`, i.mustRun(t, append([]string{"import", "--yes"}, sends...)...))
+	require.Regexp(t, `deliveries queued +0`, i.mustRun(t, append([]string{"import", "--yes"}, sends...)...))
+
 	// An operator's decision stays.
 	i.mustRun(t, "destination", "resume", "svix-ep_2")
 	i.mustRun(t, append([]string{"import", "--yes"}, from...)...)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"holdfast/delivery"
 	"holdfast/internal/cli"
 	"holdfast/internal/movein"
 	"holdfast/operator/api"
@@ -198,8 +199,8 @@ func (m *move) send(selected movein.Selection) (done sent, err error) {
 	return done, errors.Join(err, done.err())
 }
 
-// sendOne queues a delivery unless there is one. The system's own decision counts if the subscription doesn't select the event:
-// its filter may have changed since.
+// sendOne queues a delivery unless there is one. The system's own decision counts if the subscription doesn't select the event,
+// whose filter may have changed since, and if the delivery was canceled here, as a roll-back does.
 func (m *move) sendOne(eventID, subscription string) (isNew bool, err error) {
 	path := cli.Path("deliveries", eventID, subscription, "resend")
 	var answer deliveryapi.Resent
@@ -212,7 +213,7 @@ func (m *move) sendOne(eventID, subscription string) (isNew bool, err error) {
 		if err := m.api.Change(m.c.Context(), http.MethodPost, path, body, &answer); err != nil {
 			return false, err
 		}
-		if answer.Sent || answer.Delivery != nil {
+		if answer.Sent || answer.Delivery != nil && answer.Delivery.Status != delivery.Canceled {
 			break
 		}
 	}
@@ -262,11 +263,16 @@ func (m *move) compare() (r moved, err error) {
 			missing.Add(1)
 			return nil
 		}
-		err := m.api.Read(m.c.Context(), cli.Path("deliveries", eventID, e.To), nil, &struct{}{})
+		var found struct {
+			Status delivery.Status `json:"status"`
+		}
+		err := m.api.Read(m.c.Context(), cli.Path("deliveries", eventID, e.To), nil, &found)
 		var refused *cli.RefusalError
 		switch {
-		case err == nil:
+		case err == nil && found.Status != delivery.Canceled:
 			here.Add(1)
+		case err == nil:
+			missing.Add(1)
 		case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
 			missing.Add(1)
 		default:
