@@ -102,7 +102,7 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin deploy docs/ex
 	e2e e2e/chaos e2e/cluster e2e/compose e2e/console e2e/drill e2e/importer e2e/soak e2e/versions \
 	event event/fold event/operation event/oversight event/retention internal/archtest internal/broker internal/buildinfo \
 	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/config/reference \
-	internal/devstack/temporalserver internal/movein internal/payloadcodec internal/printable internal/word \
+	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
 	operator/api/deliveryapi operator/console/plot operator/importer operator/launch \
 	persistence/entities persistence/read \
 	providers/auth/denial providers/auth/jws providers/definition providers/jq providers/mapping providers/reading workflows/histories
