@@ -43,7 +43,8 @@ func openKafka(ctx context.Context, q receiving.Queue, c broker.Connection, join
 		kgo.MaxConcurrentFetches(1))
 	if join {
 		options = append(options, kgo.ConsumerGroup(q.Group), kgo.ConsumeTopics(q.Name), kgo.DisableAutoCommit(),
-			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted())) // a record of an aborted transaction is no event
 	}
 	client, err := kgo.NewClient(options...)
 	if err != nil {
