@@ -63,8 +63,8 @@ type Receipt struct {
 	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
-	// Via is "recover" if the event came from the provider's list of events, "queue" if from a queue, and not in a request of the
-	// provider.
+	// Via is "recover" if the event came from the provider's list of events, "queue" if from a queue, "queue_cut" if that was too
+	// large and this is its beginning, and not in a request of the provider.
 	Via Via `json:"via,omitempty"`
 	// Undelivered means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered bool `json:"undelivered,omitempty"`
@@ -95,6 +95,8 @@ const (
 	ViaRecover Via = "recover"
 	// ViaQueue marks events of messages that an ingress has read from a queue.
 	ViaQueue Via = "queue"
+	// ViaCut marks the beginning of a message of a queue that was larger than MaxBody. It is always a dead letter.
+	ViaCut Via = "queue_cut"
 )
 
 // EarlierKey is another key of an event. It identifies the same event only if the fingerprint matches, too.

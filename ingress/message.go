@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"holdfast/event"
 	"holdfast/ingress/intake"
 	"holdfast/ingress/queues"
 	"holdfast/providers"
@@ -23,9 +24,6 @@ import (
 // committed, and that the broker may forget the message. The outcome is accepted, duplicate, conflict, or ignored: it has no
 // event.
 func (s *Server) AcceptMessage(ctx context.Context, m queues.Message) (outcome string, err error) {
-	if len(m.Body) > queues.MaxMessage {
-		return "", queues.ErrTooLarge
-	}
 	provider, ok := s.Catalogue.Lookup(m.Provider)
 	if !ok {
 		return "", fmt.Errorf("no definition has the name %s any more", m.Provider)
@@ -54,6 +52,9 @@ func (s *Server) AcceptMessage(ctx context.Context, m queues.Message) (outcome s
 
 func splitMessage(p *providers.Provider, m queues.Message) ([]reading.Item, error) {
 	request := &auth.Request{Method: "POST", Header: m.Header, Body: m.Body}
+	if len(m.Body) > event.MaxBody { // it would block those behind it
+		return p.CutQueued(request, m.Position), nil
+	}
 	if m.Unsplit {
 		return p.UnreadQueued(request, m.Position), nil
 	}

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +123,54 @@ func TestMistakesOfQueues(t *testing.T) {
 		require.ErrorContains(t, err, want, written)
 		require.NotContains(t, err.Error(), "hunter2")
 	}
+}
+
+// A message that couldn't be split in time gets the key of its event when it is processed, so that a second delivery that could be
+// split is the same event. A batch is split then.
+func TestAnUnsplitMessageIsIdentifiedLater(t *testing.T) {
+	t.Parallel()
+	p, err := loadQueued(t, queued)
+	require.NoError(t, err)
+	r := &auth.Request{Header: map[string][]string{"nats-msg-id": {"m1"}}, Body: []byte(`{"type":"paid","order":"o1","total":1}`)}
+	items, err := p.SplitQueued(r, "ORDERS:1")
+	require.NoError(t, err)
+	unsplit := p.UnreadQueued(r, "ORDERS:1")[0]
+	unsplit.ID, unsplit.ReceivedAt = "00000000-0000-7000-8000-000000000000", clock
+	parsed, err := p.Parse(unsplit.Receipt, unsplit.Body)
+	require.NoError(t, err)
+	require.NotNil(t, parsed.Identity)
+	require.Equal(t, items[0].Key, parsed.Identity.Key)
+
+	p, err = loadQueued(t, queued+"batch: {items: events}\n")
+	require.NoError(t, err)
+	r.Body = []byte(`{"events":[{"type":"paid","total":1},{"type":"paid","total":2}]}`)
+	unsplit = p.UnreadQueued(r, "ORDERS:1")[0]
+	_, splits, err := p.SplitAgain(unsplit.Receipt, unsplit.Body)
+	require.NoError(t, err)
+	require.True(t, splits)
+}
+
+// A message over the limit is a dead letter with its beginning, its size and its position, even if the beginning could be read. An
+// operator can replace the body.
+func TestAMessageThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	p, err := loadQueued(t, queued)
+	require.NoError(t, err)
+	r := &auth.Request{
+		Header: map[string][]string{"nats-msg-id": {"m1"}},
+		Body:   []byte(`{"type":"paid","total":1}` + strings.Repeat(" ", event.MaxBody)),
+	}
+	cut := p.CutQueued(r, "ORDERS:1")[0]
+	require.Equal(t, string(r.Body[:64<<10]), string(cut.Body))
+	cut.ID, cut.ReceivedAt = "00000000-0000-7000-8000-000000000000", clock
+	_, err = p.Parse(cut.Receipt, cut.Body)
+	require.Equal(t, "too_large", event.CodeOf(err))
+	require.Equal(t, event.ClassRejected, event.ClassOf(err))
+	require.ErrorContains(t, err, "ORDERS:1 has 26214425 bytes")
+	r.Body = append(r.Body[:len(r.Body):len(r.Body)], ' ')
+	require.NotEqual(t, cut.Key, p.CutQueued(r, "")[0].Key)
+
+	cut.Replaces = cut.ID
+	_, err = p.Parse(cut.Receipt, []byte(`{"type":"paid","total":1}`))
+	require.NoError(t, err)
 }

@@ -23,6 +23,7 @@ const patience = 90 * time.Second
 type commits struct {
 	mu       sync.Mutex
 	failing  error
+	poison   string // the body that panics until it is passed on unsplit
 	attempts int
 	bodies   []string
 	messages []queues.Message
@@ -34,6 +35,9 @@ func (c *commits) accept(_ context.Context, m queues.Message) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.attempts++
+	if c.poison != "" && string(m.Body) == c.poison && !m.Unsplit {
+		panic("can't be split")
+	}
 	if c.failing != nil {
 		return "", c.failing
 	}

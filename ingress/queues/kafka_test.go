@@ -79,3 +79,39 @@ func TestProblemsOfKafka(t *testing.T) {
 	q.Name = "refunds"
 	require.Equal(t, queues.CodeMissing, code())
 }
+
+// Records of an aborted transaction aren't events. Those of a committed one are.
+func TestARecordOfAnAbortedTransactionIsNoEvent(t *testing.T) {
+	t.Parallel()
+	address := brokertest.Kafka(t, "orders")
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.TransactionalID("orders"))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	for body, end := range map[string]kgo.TransactionEndTry{"aborted": kgo.TryAbort, "committed": kgo.TryCommit} {
+		require.NoError(t, client.BeginTransaction())
+		publishKafka(t, client, []string{body})
+		require.NoError(t, client.EndTransaction(t.Context(), end))
+	}
+	plain, err := kgo.NewClient(kgo.SeedBrokers(address))
+	require.NoError(t, err)
+	t.Cleanup(plain.Close)
+	publishKafka(t, plain, numbered(0, 50))
+	c := &commits{}
+	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
+	awaitAll(t, c, append([]string{"committed"}, numbered(0, 50)...))
+	require.NotContains(t, c.distinct(), "aborted")
+}
+
+// A message that the ingress can't handle at all is passed on as a whole, and those behind it are read.
+func TestAPanicDoesNotBlockAQueue(t *testing.T) {
+	t.Parallel()
+	address := brokertest.Kafka(t, "orders")
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	publishKafka(t, client, numbered(0, 50))
+	c := &commits{poison: numbered(7, 8)[0]}
+	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
+	awaitAll(t, c, numbered(0, 50))
+	require.Eventually(t, func() bool { return committedOf(t, client) == 50 }, patience, 50e6)
+}

@@ -1,11 +1,5 @@
 package queues
 
-import (
-	"fmt"
-
-	"holdfast/event"
-)
-
 // Message is a message of a queue. Its broker has authenticated the sender.
 type Message struct {
 	// Provider is the name of the definition.
@@ -15,21 +9,15 @@ type Message struct {
 	Body   []byte
 	// Position is what only deliveries of this message have in common, such as its number in a stream; "" if the broker has none.
 	Position string
-	// Unsplit passes the message on as a whole: it couldn't be split in time.
+	// Unsplit passes the message on as a whole: it couldn't be split.
 	Unsplit bool
 }
 
-// SplitError means that a message couldn't be split into events in time, which may be its own fault.
+// SplitError means that a message couldn't be split into events, in time or at all, which may be its own fault.
 type SplitError struct{ Cause error }
 
-// Error describes what took too long.
+// Error describes the cause.
 func (e *SplitError) Error() string { return "split message: " + e.Cause.Error() }
 
 // Unwrap returns the cause.
 func (e *SplitError) Unwrap() error { return e.Cause }
-
-// MaxMessage is the max size of a message in bytes.
-const MaxMessage = event.MaxBody
-
-// ErrTooLarge means that a message can't become an event, or a dead letter.
-var ErrTooLarge = fmt.Errorf("the message is larger than %d bytes", MaxMessage)

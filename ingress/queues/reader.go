@@ -221,9 +221,18 @@ func (r *reader) handle(ctx context.Context, m message) {
 	}
 }
 
+// accept returns a panic as a SplitError: the content of the message may be its cause.
 func (r *reader) accept(ctx context.Context, m Message) (outcome string, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			err = &SplitError{Cause: err}
+		}
+	}()
 	defer recovered("accept a message of queue "+r.Label(), &err)
-	return r.all.Accept(ctx, m)
+	outcome, err = r.all.Accept(ctx, m)
+	returned = true
+	return outcome, err
 }
 
 // recovered turns a panic into an error, without its value: that may be a part of a message.
@@ -256,9 +265,6 @@ func (r *reader) failed(err error) {
 // hold reports a message that can't be committed; first is true when it is the message's first failure.
 func (r *reader) hold(err error, first bool) {
 	p := &ProblemError{Code: CodeHeld, Text: err.Error()}
-	if errors.Is(err, ErrTooLarge) {
-		p = problemOf(err)
-	}
 	r.mu.Lock()
 	if first {
 		r.held++

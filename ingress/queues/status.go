@@ -21,7 +21,6 @@ const (
 	CodeSettings    = "queue_settings"
 	CodeSecret      = "queue_secret"
 	CodeHeld        = "queue_held"
-	CodeTooLarge    = "queue_too_large"
 )
 
 // ProblemError is why a queue isn't read.
@@ -44,8 +43,6 @@ func problemOf(err error) *ProblemError {
 	switch {
 	case errors.As(err, &p):
 		return p
-	case errors.Is(err, ErrTooLarge):
-		return problem(CodeTooLarge, "%s", err.Error())
 	case err == nil:
 		return problem(CodeUnreachable, "the broker has ended the connection")
 	}
@@ -68,7 +65,6 @@ var advice = map[string]string{
 	CodeSecret:      "set the variable for each ingress, or correct its file",
 	CodeHeld: "check PostgreSQL and Temporal: nothing is acknowledged until one of them commits, and no message is lost; if both " +
 		"are well, report the error",
-	CodeTooLarge: "take the message out of the queue: an event has up to 25 MiB",
 }
 
 // Status is how a queue is read.
