@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast/ingress/queues"
@@ -59,7 +60,7 @@ func TestARecordOfKafkaIsAcknowledgedAfterItsCommit(t *testing.T) {
 	require.Equal(t, []string{"paid"}, m.Header["kind"])
 	require.Equal(t, []string{string(m.Body)}, m.Header["kafka-key"])
 	require.Equal(t, "orders:"+m.Header["kafka-partition"][0]+":"+m.Header["kafka-offset"][0], m.Position)
-	require.Zero(t, queues.Check(t.Context(), q, c.secret).Waiting)
+	awaitWaiting(t, q, c, 0) // it is unknown while the group rebalances
 }
 
 // What keeps a topic from being read is reported with a code.
@@ -114,4 +115,24 @@ func TestAPanicDoesNotBlockAQueue(t *testing.T) {
 	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
 	awaitAll(t, c, numbered(0, 50))
 	require.Eventually(t, func() bool { return committedOf(t, client) == 50 }, patience, 50e6)
+}
+
+// Kafka's users authenticate by SASL. A wrong password is a problem, and isn't shown. The stand-in ends the
+// connection without the code of Kafka.
+func TestAUserOfKafka(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "orders"), kfake.EnableSASL(),
+		kfake.Superuser("SCRAM-SHA-512", "reader", "correct-horse"), kfake.Superuser("PLAIN", "plain", "correct-horse"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	c := &commits{secrets: map[string]string{"RIGHT": "correct-horse", "WRONG": "battery-staple"}}
+	q := queueOf("kafka", "kafka://"+cluster.ListenAddrs()[0], "orders")
+	for _, of := range []struct{ user, mechanism string }{{"reader", ""}, {"plain", "PLAIN"}} {
+		q.User, q.Mechanism, q.Secrets = of.user, of.mechanism, "RIGHT"
+		require.Nil(t, queues.Check(t.Context(), q, c.secret).Problem)
+		q.Secrets = "WRONG"
+		problem := queues.Check(t.Context(), q, c.secret).Problem
+		require.NotNil(t, problem)
+		require.NotContains(t, problem.Text, "battery")
+	}
 }
