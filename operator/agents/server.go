@@ -31,7 +31,7 @@ const instructions = `Holdfast receives webhooks and processes each as one Tempo
 
 // NewServer returns a server with the tools. It keeps no state: any process of an installation can answer the next call.
 func NewServer(o Options) *mcp.Server {
-	// The tools of a server never change. A client that waited for a change would keep one of its connections for good.
+	// The tools of a server never change. A client that waited for a change would keep one of its connections permanently.
 	can := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
 	s := mcp.NewServer(&mcp.Implementation{Name: "holdfast", Title: "Holdfast", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: can})
