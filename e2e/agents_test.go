@@ -132,10 +132,11 @@ func TestAnAgentRepairsADefinition(t *testing.T) {
 	rest := a.must("plan_redrive", filter)
 	require.EqualValues(t, 2, rest["count"])
 	redrive := map[string]any{"plan": rest["plan"], "until": rest["until"], "count": rest["count"], "reason": "the rest"}
+	redrive["provider"] = "acme"
 	_, why, failed = a.use("redrive", redrive)
 	require.True(t, failed, "it is another filter's plan")
 	require.Contains(t, why, "isn't a plan")
-	redrive["provider"], redrive["rule"] = "acme", "entities[0].id"
+	redrive["rule"] = "entities[0].id"
 	operation := a.must("redrive", redrive)["operation"]
 	_, why, failed = a.use("redrive", redrive)
 	require.True(t, failed, "a plan is for one redrive")
