@@ -61,7 +61,7 @@ func TestTenThousandDeadLettersAreReplayedWithAPause(t *testing.T) {
 
 	b := newBrowser(t).as(access.RoleOperator)
 	b.open("/console/dead-letters?provider=homemade")
-	b.submit(`tr:has(a[aria-label="10000 open of homemade 503 ` + name + `"]) a.button`)
+	b.submit("tr:has(a[aria-label=\"10\u202f000 open of homemade 503 " + name + "\"]) a.button")
 	require.Contains(t, b.page(), "10\u202f000 dead letters match")
 	b.fill("#rate", "1000")
 	b.fill("#reason", "the endpoint is repaired")
