@@ -40,9 +40,9 @@ func (c Condition) Health() Health {
 }
 
 // CanRetry reports whether an attempt waits for a retry, the breaker or a pause that the endpoint has asked for, so that an
-// operator can have it made now.
+// operator can have it made now. Nothing can be while each delivery is behind another of its key, or its key is paused.
 func (c Condition) CanRetry() bool {
-	isDelayed := c.Retrying > 0 || c.FailingSince != nil && c.Waiting > 0
+	isDelayed := c.NextAt != nil && (c.Retrying > 0 || c.FailingSince != nil && c.Waiting > 0)
 	return c.State == DestinationReady && (isDelayed || c.Breaker == BreakerOpen || c.ResumeAt != nil)
 }
 

@@ -33,8 +33,10 @@ func TestTheHealthOfADestinationAndItsNextStep(t *testing.T) {
 		{with(func(c *delivery.Condition) { c.Breaker = delivery.BreakerOpen }), "failing", "destination resume crm"},
 		{with(func(c *delivery.Condition) { c.Breaker, c.FailingSince = delivery.BreakerHalfOpen, &since }), "recovering", "Wait"},
 		{with(func(c *delivery.Condition) { c.FailingSince = &since }), "failing", "Check the endpoint"},
-		{with(func(c *delivery.Condition) { c.FailingSince, c.Retrying = &since, 1 }), "failing",
+		{with(func(c *delivery.Condition) { c.FailingSince, c.Retrying, c.NextAt = &since, 1, &since }), "failing",
 			"destination resume crm` to try at once"},
+		{with(func(c *delivery.Condition) { c.FailingSince, c.Retrying = &since, 1 }), "failing", // its key is paused
+			"the next event is sent as usual"},
 		{with(func(c *delivery.Condition) { c.FailingSince, c.Failure = &since, "tls_files: the key is encrypted" }), "failing",
 			"Nothing can be sent as configured"},
 	} {

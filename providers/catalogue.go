@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -158,6 +159,18 @@ func (c *Catalogue) Names() []string { return slices.Sorted(maps.Keys(c.provider
 // OwnNames returns the names of the providers whose definitions aren't built in, sorted.
 func (c *Catalogue) OwnNames() []string {
 	return slices.DeleteFunc(c.Names(), func(name string) bool { return c.providers[name].file.Origin == definition.OriginBuiltIn })
+}
+
+// HasOwnRules reports whether the rules for entities of a definition are for this installation: it isn't built in, and has other
+// rules than the definition that it changes or extends.
+func (c *Catalogue) HasOwnRules(name string) bool {
+	p, ok := c.Lookup(name)
+	if !ok || p.Origin() != definition.OriginOwn {
+		return false
+	}
+	base, ok := c.Lookup(p.Extends())
+	rules := func(p *Provider) []any { return []any{p.Tree()["entities"], p.Tree()["overrides"]} }
+	return !ok || !reflect.DeepEqual(rules(p), rules(base))
 }
 
 // BulkNames returns the names of the providers with events in the bulk lane, sorted.

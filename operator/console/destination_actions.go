@@ -95,15 +95,20 @@ func (c *Console) tryAgain(ctx *fiber.Ctx) error {
 func (c *Console) retryResult(ctx context.Context, destination int64, before delivery.Condition) frame.Flash {
 	ctx, cancel := context.WithTimeout(ctx, retryTimeout)
 	defer cancel()
+	last := before
 	for {
 		all, err := c.API.Outbound.Destinations.Conditions(ctx, []int64{destination})
 		if now, ok := all[destination]; err == nil && ok {
 			if result, ok := retried(before, now, time.Now()); ok {
 				return result
 			}
+			last = now
 		}
 		select {
 		case <-ctx.Done():
+			if last.NextAt == nil && last.Leased == 0 {
+				return frame.Flash{Text: "No delivery can be tried: each one is behind another of its key, or its key is paused.", Bad: true}
+			}
 			return frame.Flash{Text: "The next attempt is due now. Load the page again to see its result."}
 		case <-time.After(retryPoll):
 		}
@@ -114,6 +119,8 @@ func (c *Console) retryResult(ctx context.Context, destination int64, before del
 func retried(before, now delivery.Condition, at time.Time) (frame.Flash, bool) {
 	isBlocked := now.OpenUntil != nil && now.OpenUntil.After(at) || now.ResumeAt != nil
 	switch {
+	case now.State != delivery.DestinationReady:
+		return frame.Flash{Text: "The destination is " + string(now.State) + " now.", Bad: true}, true
 	case isBlocked || now.Failures > before.Failures:
 		code, _, _ := strings.Cut(now.Failure, ":")
 		text := "Tried again, and it failed: " + code + "."
@@ -126,12 +133,14 @@ func retried(before, now delivery.Condition, at time.Time) (frame.Flash, bool) {
 		return frame.Flash{Text: text, Bad: true}, true
 	case now.Open() == 0 && before.Open() == 0:
 		return frame.Flash{Text: "Nothing is pending. The next event is sent at once."}, true
-	case now.FailingSince == nil && (before.FailingSince != nil || now.Open() < before.Open()):
+	case now.FailingSince == nil && before.FailingSince != nil:
 		text := "Tried again, and the endpoint accepted it."
 		if n := now.Open(); n > 0 {
 			text += " " + countOf(int(n), "pending delivery follows", "pending deliveries follow") + " now."
 		}
 		return frame.Flash{Text: text}, true
+	case now.FailingSince == nil && now.Open() < before.Open(): // it was accepted, or no retry can succeed
+		return frame.Flash{Text: "Tried again, and a delivery has finished. Its result is the first below, under Finished deliveries."}, true
 	}
 	return frame.Flash{}, false
 }

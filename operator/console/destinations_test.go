@@ -275,6 +275,7 @@ func TestADestinationIsTriedAgainNow(t *testing.T) {
 		"Tried again, and the endpoint accepted it. 1 pending delivery follows now.": probed(func(c *delivery.Condition) {
 			c.FailingSince, c.Failures, c.Waiting, c.Retrying = nil, 0, 1, 0
 		}),
+		"The destination is disabled now.": probed(func(c *delivery.Condition) { c.State, c.Retrying = delivery.DestinationDisabled, 1 }),
 	} {
 		behind := newDestinations()
 		behind.all["crm"] = delivery.Destination{ID: 3, Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
@@ -303,6 +304,26 @@ func TestADestinationIsTriedAgainNow(t *testing.T) {
 		require.Contains(t, page, said)
 		require.Equal(t, "the-operator", behind.did[0].Name)
 	}
+}
+
+// A delivery that has finished was not necessarily accepted.
+func TestATryEndsWithARejection(t *testing.T) {
+	t.Parallel()
+	later := time.Now().Add(time.Minute)
+	behind := newDestinations()
+	behind.all["crm"] = delivery.Destination{ID: 3, Name: "crm", HTTP: &delivery.HTTP{URL: "https://crm.example.com"}}
+	before := delivery.Condition{State: delivery.DestinationReady, Breaker: delivery.BreakerClosed, Retrying: 2, NextAt: &later}
+	behind.condition, behind.probed = &before, before
+	behind.probed.Retrying = 1
+	s := startShowing(t, behind.shown(), "", true)
+	v := newVisitor(t)
+	require.Equal(t, 303, v.logIn(s, s.tokens[access.RoleOperator]).StatusCode)
+	_, home := v.get(s.url + "/console")
+	const path = "/console/destinations/crm"
+	v.ask("POST", s.url+path+"/retry", proofIn(t, home))
+	_, page := v.get(s.url + path)
+	require.Contains(t, page, "a delivery has finished")
+	require.NotContains(t, page, "accepted")
 }
 
 // Where nothing waits for a retry, there is nothing to try: the page doesn't offer it, and Now doesn't name it.

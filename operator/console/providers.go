@@ -284,7 +284,7 @@ func (c *Console) mappings(ctx context.Context) (map[string]oversight.MappedEven
 	if last := c.mapped.Load(); last != nil && time.Since(last.at) < mappedFor {
 		return last.all, last.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chartTimeout) // the result, also an error, is for all pages
 	defer cancel()
 	all, err := c.API.Mappings.Mapped(ctx)
 	now := &mappedCounts{at: time.Now(), all: make(map[string]oversight.MappedEvents, len(all)), err: err}
@@ -320,8 +320,9 @@ func (c *Console) unapplied() map[string][]lint.Finding {
 	defer c.checking.Unlock()
 	until := time.Now().Add(unappliedTimeout)
 	for _, name := range now.of.OwnNames() {
-		if p, ok := now.of.Lookup(name); ok && time.Now().Before(until) {
-			if found := lint.Unapplied(p, time.Until(until)); len(found) > 0 {
+		p, ok := now.of.Lookup(name)
+		if left := time.Until(until); ok && left > 0 {
+			if found := lint.Unapplied(p, left); len(found) > 0 {
 				now.found[name] = found
 			}
 		}
@@ -346,14 +347,18 @@ func (g mappingGap) Text() string {
 			frame.Number(g.Unmapped), word.Count(g.Total(), "event", "events")))
 	}
 	if len(g.Rules) > 0 {
-		parts = append(parts, strings.Join(g.Rules, ", ")+" finds nothing in the sample that it is for")
+		ending := " finds nothing in the sample that it is for"
+		if len(g.Rules) > 1 {
+			ending = " find nothing in the samples that they are for"
+		}
+		parts = append(parts, strings.Join(g.Rules, ", ")+ending)
 	}
 	return strings.Join(parts, "; ")
 }
 
 // mappingGaps lists providers whose rules for entities are broken, at least in part, by name; of one provider unless it is "".
-// Some events of built-in definitions are about no entity, so these are listed only if no event has changed any. What can't be
-// read is left out: the page of the provider says so.
+// Some events of built-in definitions are about no entity, so these, and others with their rules, are listed only if no event has
+// changed any. What can't be read is left out: the page of the provider says so.
 func (c *Console) mappingGaps(ctx context.Context, provider string) (gaps []mappingGap) {
 	if c.Definitions == nil {
 		return nil
@@ -361,14 +366,13 @@ func (c *Console) mappingGaps(ctx context.Context, provider string) (gaps []mapp
 	mapped, _ := c.mappings(ctx)
 	rules := c.unapplied()
 	catalogue := c.Definitions.Catalogue()
-	own := catalogue.OwnNames()
 	for _, name := range catalogue.Names() {
 		gap := mappingGap{MappedEvents: mapped[name]}
 		gap.Provider = name
 		for _, f := range rules[name] {
 			gap.Rules = append(gap.Rules, f.Field)
 		}
-		isBroken := gap.Unmapped > 0 && (gap.Mapped == 0 || slices.Contains(own, name))
+		isBroken := gap.Unmapped > 0 && (gap.Mapped == 0 || catalogue.HasOwnRules(name))
 		if (isBroken || len(gap.Rules) > 0) && (provider == "" || provider == name) {
 			gaps = append(gaps, gap)
 		}

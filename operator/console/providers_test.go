@@ -289,8 +289,9 @@ type mappings struct{}
 
 func (mappings) Mapped(context.Context) ([]oversight.MappedEvents, error) {
 	return []oversight.MappedEvents{
-		{Provider: "github", Unmapped: 5}, {Provider: "other", Unmapped: 77}, {Provider: "shop", Mapped: 3, Unmapped: 4},
-		{Provider: "stripe", Mapped: 90, Unmapped: 10},
+		{Provider: "github", Unmapped: 5}, {Provider: "gitlab", Mapped: 90, Unmapped: 10}, {Provider: "other", Unmapped: 77},
+		{Provider: "shop", Mapped: 3, Unmapped: 4}, {Provider: "stripe", Mapped: 90, Unmapped: 10},
+		{Provider: "stripe-eu", Mapped: 90, Unmapped: 10},
 	}, nil
 }
 
@@ -303,6 +304,9 @@ func TestARuleThatFindsNothingIsExplained(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("name: shop\nsecrets: SHOP_SECRET\nauth: [{token: {in: header, name: x-token}}]\n"+
 		"type: .body.type\nkey: {parts: [.body.id]}\nentities: [{kind: order, id: .body.ordr, op: patch}]\n"+
 		"samples: {paid: {body: '{id: .id, type: \"paid\", order: \"o1\"}'}}\n"), 0o600))
+	for name, text := range map[string]string{"gitlab": "extends: gitlab\npriority: high\n", "stripe-eu": "extends: stripe\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".yaml"), []byte("name: "+name+"\n"+text), 0o600))
+	}
 	live, err := providers.LoadLive(dir, nil, nil, nil)
 	require.NoError(t, err)
 	const id = "01a2ae5d-0000-7000-8000-000000000001"
@@ -321,13 +325,15 @@ func TestARuleThatFindsNothingIsExplained(t *testing.T) {
 		require.Contains(t, page, shown)
 	}
 	_, page = v.get(s.url + "/console/providers")
-	require.Contains(t, page, "shop in <code>"+dir)
+	require.Contains(t, page, "gitlab, shop, stripe-eu in <code>"+dir)
 	const broken = `<a href="/console/providers/shop">shop</a>: 4 of 7 events of the last 24 hours changed no entity, though rules are ` +
 		`meant for them; entities[0] finds nothing in the sample that it is for.`
 	require.Contains(t, page, broken)
 	require.Equal(t, 1, strings.Count(page, broken))
 	require.Contains(t, page, `<a href="/console/providers/github">github</a>: 5 of 5 events`)
-	require.NotContains(t, page, ">stripe</a>: ", "some events of a built-in definition are about no entity")
+	for _, name := range []string{"gitlab", "stripe", "stripe-eu"} {
+		require.NotContains(t, page, ">"+name+"</a>: ", "some events are about no entity, by the rules of a built-in definition")
+	}
 	require.NotContains(t, page, ">other</a>: ", "it has no definition any more")
 	_, page = v.get(s.url + "/console/events?provider=shop")
 	require.Equal(t, 1, strings.Count(page, broken))
