@@ -32,13 +32,18 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 		return nil, err
 	}
 	given := map[string]string{}
-	for _, provider := range catalogue.Names() {
-		p, _ := catalogue.Lookup(provider)
-		secret := seed
-		if !signs(p, seed) {
-			secret = forms
+	tried := catalogue.WithSecrets(func(string) []string { return []string{seed} })
+	for _, provider := range tried.Names() {
+		p, _ := tried.Lookup(provider)
+		isUsable := signs(p, seed)
+		if !isUsable && len(p.KeySets()) > 0 {
+			continue // its sender would be asked for keys
 		}
 		for _, name := range p.SecretNames() {
+			secret := seed
+			if !isUsable || p.IsUnusable(name) {
+				secret = forms
+			}
 			if len(cfg.Secrets(name)) == 0 && !p.IsPublic(name) && !strings.HasPrefix(name, "HOLDFAST_") {
 				given[name] = secret
 			}

@@ -140,7 +140,7 @@ func retried(before, now delivery.Condition, at time.Time) (frame.Flash, bool) {
 		}
 		return frame.Flash{Text: text}, true
 	case now.FailingSince == nil && now.Open() < before.Open(): // it was accepted, or no retry can succeed
-		return frame.Flash{Text: "Tried again, and a delivery has finished. Its result is the first below, under Finished deliveries."}, true
+		return frame.Flash{Text: "Tried again, and a delivery has finished: see Finished deliveries."}, true
 	}
 	return frame.Flash{}, false
 }

@@ -209,7 +209,7 @@ func (a *Authenticator) SecretProblems() (problems []string) {
 		if hint := a.hint(name); hint != "" {
 			problems = append(problems, hint)
 		}
-		if len(given) > 0 && a.unusable(name) {
+		if len(given) > 0 && a.IsUnusable(name) {
 			problems = append(problems, fmt.Sprintf("the secret %s is not in the form that the scheme needs", name))
 		}
 	}
@@ -231,7 +231,8 @@ func (s *jwtScheme) isPublic(name string) bool {
 	return s.isShared() && (s.detached == nil || name != s.secretsName)
 }
 
-func (a *Authenticator) unusable(name string) bool {
+// IsUnusable reports whether the secrets that a reference names aren't in the form that any scheme with the reference needs.
+func (a *Authenticator) IsUnusable(name string) bool {
 	for _, s := range a.schemes {
 		if slices.Contains(s.references(), name) && denial.ReasonOf(s.ready(a.keyring)) != denial.UnusableSecret {
 			return false
