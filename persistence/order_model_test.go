@@ -252,6 +252,10 @@ func TestOrderedDeliveriesAgreeWithTheModel(t *testing.T) {
 			"cancel":               func(*rapid.T) { m.cancel() },
 			"resend":               func(*rapid.T) { m.resend() },
 			"rearm":                func(*rapid.T) { require.NoError(rt, db.Outbox.Rearm(t.Context())) },
+			"probe": func(*rapid.T) {
+				_, err := db.Subscriptions.ProbeDestination(t.Context(), m.name, ada)
+				require.NoError(rt, err)
+			},
 		})
 		m.end()
 		m.paused = map[string]bool{}
