@@ -19,8 +19,9 @@ type Subscription struct {
 	// of the change feed; "" means without order. See OrderKey for its values.
 	OrderBy JQ `json:"order_by,omitempty"`
 
-	// Body is "raw" or "" for the received bytes, "envelope", "cloudevents" for a CloudEvent as JSON, "cloudevents-binary" for the
-	// received bytes with the CloudEvent's attributes as headers, or a jq expression whose first value is sent as JSON.
+	// Body is "raw" or "" for the received bytes, "envelope", or "cloudevents" for a CloudEvent as JSON. "cloudevents-binary" is the
+	// received bytes with the CloudEvent's attributes as headers. Anything else is a jq expression, whose first value is sent as
+	// JSON.
 	Body string `json:"body,omitempty"`
 
 	Start           *Start           `json:"start,omitempty"`

@@ -70,7 +70,7 @@ func (d *agentDoor) build() {
 	go func() { _ = d.server.app.Server().Serve(d.inner) }() // it ends with the server
 }
 
-// serveAgents serves the tools. Fiber ends a request's context when a shutdown begins, but a replay that was started has to be
+// serveAgents serves the tools. Fiber ends a request's context when a shutdown begins, but a replay that was started must be
 // reported, and it uses the context again for the next request.
 func serveAgents(o agents.Options) fiber.Handler {
 	h := agents.NewHandler(o)

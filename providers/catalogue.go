@@ -204,7 +204,8 @@ func (c *Catalogue) readAPISecretNames() []string {
 	return slices.Compact(names)
 }
 
-// Queues returns the queues that an ingress reads, by the name of their definition. Definitions without any aren't compiled for that.
+// Queues returns the queues that an ingress reads, by the name of their definition. Definitions without any aren't compiled for
+// that.
 func (c *Catalogue) Queues() (all []receiving.Queue) {
 	for _, name := range c.Names() {
 		if e := c.providers[name]; len(e.written.Queues) > 0 {

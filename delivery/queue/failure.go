@@ -81,7 +81,7 @@ func missing(code, reason string) error {
 }
 
 // resultOf returns the result of an error; dialed is the last error of connecting, which clients tend to lose. It is the reason
-// if a client that connects again by itself wasn't confirmed anything.
+// if a client that connects again automatically wasn't confirmed anything.
 func resultOf(err, dialed error) delivery.Result {
 	f, ok := errors.AsType[*failed](err)
 	if ok && (f.code != codeTimeout || dialed == nil) {

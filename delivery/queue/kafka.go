@@ -157,7 +157,7 @@ func (c *kafkaClient) check(ctx context.Context) ([]delivery.Finding, error) {
 	}}, nil
 }
 
-// isUsable is always true: the client connects again by itself.
+// isUsable is always true: the client connects again automatically.
 func (c *kafkaClient) isUsable() bool { return true }
 
 func (c *kafkaClient) close() { c.client.Close() }

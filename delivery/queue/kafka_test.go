@@ -60,7 +60,7 @@ func TestARecordIsForgottenWithItsAttempt(t *testing.T) {
 	readKafka(t, url, 2)
 }
 
-// The client connects again by itself, and only logs why it can't.
+// The client connects again automatically, and only logs why it can't.
 func TestKafkaGoesDown(t *testing.T) {
 	t.Parallel()
 	url, stop := startKafkaToStop(t)

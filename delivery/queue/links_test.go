@@ -72,7 +72,7 @@ func TestTheSecretOfAVariable(t *testing.T) {
 	require.Equal(t, strings.Join(to.Secrets, "\n"), queue.SecretOf(to))
 }
 
-// issue returns a certificate for 127.0.0.1 and its key as PEM, signed by itself.
+// issue returns a certificate for 127.0.0.1 and its key as PEM, self-signed.
 func issue(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

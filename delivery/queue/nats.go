@@ -61,7 +61,7 @@ func (c *natsClient) publish(ctx context.Context, m message) (string, error) {
 	return codeStored, nil
 }
 
-// isForbidden reports whether the broker has refused a subject. It says so beside the attempt, which gets no answer.
+// isForbidden reports whether the broker has refused a subject. It says so next to the attempt, which gets no answer.
 func (c *natsClient) isForbidden(subject string) bool {
 	last := c.conn.LastError()
 	return errors.Is(last, nats.ErrPermissionViolation) && strings.HasSuffix(last.Error(), strconv.Quote(subject))

@@ -167,7 +167,7 @@ func TestTextAsASecret(t *testing.T) {
 	require.Equal(t, hex.EncodeToString(mac.Sum(nil)), got.Header.Get("X-Acme-Signature"))
 }
 
-// A list of signatures behind a prefix, as Outpost sends it: a receiver that knows either secret finds its own.
+// A list of signatures behind a prefix, as Outpost sends it: an endpoint that knows either secret finds its own.
 func TestAListWithAPrefixCoversARotation(t *testing.T) {
 	t.Parallel()
 	endpoint := newEndpoint(t, nil)

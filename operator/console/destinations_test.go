@@ -254,7 +254,7 @@ func TestASecretIsShownThoughTheConditionIsUnknown(t *testing.T) {
 	}
 }
 
-// An operator has the next attempt made now where one waits for a retry, also before a breaker opens, and is told what came of it.
+// An operator has the next attempt made now where one waits for a retry, also before a breaker opens, and sees what came of it.
 func TestADestinationIsTriedAgainNow(t *testing.T) {
 	t.Parallel()
 	since, later := time.Now().Add(-time.Hour), time.Now().Add(4*time.Minute+30*time.Second)

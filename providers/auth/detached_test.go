@@ -40,7 +40,7 @@ const trueLayerKey = `{"kty":"EC","alg":"ES512","kid":"45fc75cf-5649-4134-84b3-1
 	`"y":"AX1cjkGMiltikPrkX49qwuJDdcETaTsj-kyFP8jsF9W5XAB3Z4tBiQtc72DQnJYeKyAV_T6qZTtFKFr-Tp4iu-j7"}`
 
 // A detached token signs the request: what TrueLayer's library has signed is authentic, with nothing changed, and keys are
-// fetched for nobody who doesn't know the token in the path.
+// fetched only for senders who know the token in the path.
 func TestDetachedTokens(t *testing.T) {
 	t.Parallel()
 	key, ok := jws.ParseKey([]byte(trueLayerKey))

@@ -64,7 +64,7 @@ func TestTokensInATokenAreRead(t *testing.T) {
 	require.Equal(t, map[string]any{"data": map[string]any{"a": map[string]any{"id": json.Number("7")}}}, v)
 }
 
-// Tokens in a body that no token covers are nobody's word.
+// Tokens in a body that no token covers prove nothing.
 func TestTokensNeedATokenAround(t *testing.T) {
 	t.Parallel()
 	for _, d := range []definition.Decode{{Tokens: []string{"a"}}, {As: "form", Tokens: []string{"a"}}} {

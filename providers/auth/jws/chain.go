@@ -35,7 +35,7 @@ func ParseRoot(text string) (*x509.Certificate, bool) {
 }
 
 // Chain returns the chain of a token's certificates to a root; ok is false if there is none. Whether they were valid when the
-// token was signed is up to the caller (ValidAt): the time is in the payload, which nobody has verified yet.
+// token was signed is up to the caller (ValidAt): the time is in the payload, which is not verified yet.
 func (s Trust) Chain(t Token) (chain Chain, ok bool) {
 	given, ok := t.certificates()
 	if !ok {
