@@ -168,8 +168,8 @@ func TestEverySample(t *testing.T) {
 			if eventType == "url_verification" {
 				continue // a handshake
 			}
-			if signsInBody(t, p, eventType) {
-				continue
+			if signsInBody(t, p, eventType) || name == "x" && eventType == "tweet_create_events" {
+				continue // its events are assembled from several pieces of the body
 			}
 			clear(r.events)
 			o := r.options(t, loadgen.Share{Provider: p, Type: eventType})

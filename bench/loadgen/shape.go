@@ -67,6 +67,9 @@ func newShape(p *providers.Provider, eventType string, at time.Time, size int) (
 		s.headers = append(s.headers, headerPattern{name, newPattern([]byte(values[0]))})
 	}
 	s.isBatch = items[0].Root != nil
+	if !arePieces(items, marked.Body) {
+		return nil, fmt.Errorf("make an event of %s %s: its events aren't pieces of the body", p.Name(), eventType)
+	}
 	s.cut(marked.Body, items)
 	s.exact = s.isExact()
 	return s, nil
@@ -106,6 +109,18 @@ func cloneHeaders(h map[string][]string) map[string][]string {
 		clone[name] = values
 	}
 	return clone
+}
+
+// arePieces reports whether each event is a piece of the body as it was sent. Some are assembled from several pieces.
+func arePieces(items []reading.Item, body []byte) bool {
+	for i := range items {
+		at := bytes.Index(body, items[i].Body)
+		if at < 0 {
+			return false
+		}
+		body = body[at+len(items[i].Body):]
+	}
+	return true
 }
 
 // cut makes patterns from a request with markers.

@@ -9,6 +9,7 @@ import (
 	"holdfast/bench/lab"
 	"holdfast/bench/loadgen"
 	"holdfast/providers"
+	"holdfast/providers/reading"
 )
 
 // The providers of single-type loads.
@@ -92,21 +93,25 @@ const (
 	mixBatch = 5
 )
 
-// notEvents are samples that become no event of their own: a handshake, and a question, which waits for a handler of its user.
-// signs reports whether the lab's secret makes a sample authentic and leaves its body unchanged. For some providers only the
-// sender can sign, and some signatures are in the body.
+// signs reports whether the lab's secret makes a sample authentic and leaves its body unchanged, and its events are pieces of it.
+// For some providers only the sender can sign, some signatures are in the body, and some events are assembled.
 func signs(p *providers.Provider, sample string) bool {
 	r, err := p.Sample(sample, "x", time.Now())
 	if err != nil {
 		return false
 	}
 	body := bytes.Clone(r.Body)
-	return p.SignWithSecrets(r, time.Now()) == nil && p.Authenticate(r, time.Now()) == nil && bytes.Equal(r.Body, body)
+	if p.SignWithSecrets(r, time.Now()) != nil || p.Authenticate(r, time.Now()) != nil || !bytes.Equal(r.Body, body) {
+		return false
+	}
+	items, err := p.Split(r)
+	return err == nil && !slices.ContainsFunc(items, func(i reading.Item) bool { return !bytes.Contains(body, i.Body) })
 }
 
 // ownProviders are this benchmark's own providers.
 var ownProviders = []string{Firehose, Walked, Missed, Thin}
 
+// notEvents are samples that become no event of their own: a handshake, and a question, which waits for a handler of its user.
 var notEvents = []string{"url_verification", "call_inbound"}
 
 // Mixed is a load of equal shares of all samples of the catalogue, in their natural size: patches, mentions, snapshots,

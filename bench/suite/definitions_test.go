@@ -36,7 +36,8 @@ func TestTheMixIsTheWholeCatalogue(t *testing.T) {
 		require.True(t, signs(provider, EventType), name)
 	}
 	require.Equal(t, []string{
-		"adyen", "adyen-platform", "airtable", "braintree", "discord", "dropbox-sign", "finch", Firehose, "google-pubsub", "kinde",
-		"mailgun", "microsoft-graph", Missed, "opennode", "payos", "paypal", "plaid", "sendgrid", "sns", "telnyx", Thin, Walked, "wise",
+		"adyen", "adyen-platform", "airtable", "app-store", "braintree", "discord", "dropbox-sign", "finch", Firehose, "google-pubsub", "kinde",
+		"mailgun", "mailgun-routes", "microsoft-graph", Missed, "opennode", "payos", "paypal", "plaid", "sendgrid", "sns", "telnyx", Thin,
+		"truelayer", Walked, "wise",
 	}, left, "these are left out: only the sender can sign, the body has the signature or token, or the secret is base64 without a prefix")
 }
