@@ -599,7 +599,7 @@ var Table = []Rule{
 		Ours: list("bench/figures bench/lab bench/suite internal/devstack/program internal/ledger")},
 	{Package: "bench/suite", Why: "servers, loads and reports are the same for all phases",
 		Ours: list("bench/baseline bench/figures bench/lab bench/loadgen delivery event/oversight internal/devstack/fakeapi " +
-			"internal/ledger internal/ledger/check persistence providers"),
+			"internal/ledger internal/ledger/check persistence providers providers/reading"),
 		Libraries: list("github.com/jackc/pgx/v5")},
 	{Package: "bench/cmd/holdfast-bench",
 		Why: "sent events are checked against the ledger and the database, whichever process received them",
