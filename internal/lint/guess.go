@@ -72,7 +72,7 @@ func (g *guesser) write() string {
 
 // signatureNames match header names for signatures, and tokenNames those for tokens.
 var (
-	signatureNames = regexp.MustCompile(`signature|hmac|-sig$|-mac$|-digest$`)
+	signatureNames = regexp.MustCompile(`signature|hmac|(^|-)(sig|sign|mac|digest)$`)
 	tokenNames     = regexp.MustCompile(`token|secret|api-?key|^authorization$`)
 	timeNames      = regexp.MustCompile(`timestamp|(-time)$`)
 	idNames        = regexp.MustCompile(`-id$`)

@@ -61,6 +61,14 @@ func TestADefinitionIsGuessed(t *testing.T) {
 			map[string]string{"X-Hub-Signature": "sha1=" + hex.EncodeToString(short.Sum(nil))}, secret,
 			[]string{"algorithm: sha1", `prefix: "sha1="`}, "",
 		},
+		"a short name": {
+			map[string]string{"X-Acme-Sign": base64.StdEncoding.EncodeToString(mac(body))}, secret,
+			[]string{"encoding: base64", `signed: "{body}"`, "signature: {header: x-acme-sign}"}, "",
+		},
+		"the shortest name": {
+			map[string]string{"Sign": base64.StdEncoding.EncodeToString(mac(body))}, secret,
+			[]string{"signature: {header: sign}"}, "",
+		},
 		"without the secret": {map[string]string{"X-Acme-Signature": "00"}, "", []string{"# TODO signed"}, "give the secret with --secret"},
 		"another secret":     {map[string]string{"X-Acme-Signature": "00"}, "not the one of the sender", []string{"# TODO signed"}, "none of the common ways"},
 		"a token":            {map[string]string{"X-Api-Key": "the key of nobody"}, "", []string{"token: {in: header, name: x-api-key}"}, ""},
