@@ -276,6 +276,9 @@ func explain(
 	receipt.ReceivedAt = now
 	trace, err := p.Trace(receipt, item.Body, proven)
 	e.Rules, e.KeyParts, e.OccurredFrom, e.times = trace.Rules, trace.KeyParts, trace.OccurredFrom, trace.Times
+	if e.OccurredFrom != "" {
+		e.OccurredAt = trace.OccurredAt // also if the event can't be parsed
+	}
 	if err != nil {
 		e.DeadLetter = failureOf(err)
 		return e, nil
@@ -284,6 +287,10 @@ func explain(
 	if err != nil {
 		e.DeadLetter = failureOf(err)
 		return e, trace.Silent
+	}
+	if id := parsed.Identity; id != nil { // the definition has changed since
+		e.Key, e.KeyFrom, e.DedupeWindow = id.Key, id.KeyFrom, id.DedupeWindow
+		item.Certain, item.Content = id.Certain, id.Content
 	}
 	e.Certainty, e.InDoubt = certaintyOf(item, parsed.Repeats)
 	e.OccurredAt, e.Outcome, e.Changes = parsed.OccurredAt, parsed.Outcome, parsed.Changes

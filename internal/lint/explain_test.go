@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,30 @@ entities:
 	require.True(t, e.Unmapped)
 	require.Equal(t, event.OutcomeProcessed, e.Outcome)
 	require.Contains(t, e.Facts(), "stored, and no entity is changed: no rule that is meant for it found one")
+}
+
+// A stored event has the time of its body even if it can't be parsed. Its key and window are those of the current definition once
+// that finds the key.
+func TestAStoredEventIsExplainedByTheCurrentDefinition(t *testing.T) {
+	t.Parallel()
+	explained := func(key string) ExplainedEvent {
+		c, err := providers.Load(writeDefinitions(t, map[string]string{"acme.yaml": strings.Replace(minimal, ".body.id", key, 1) +
+			"dedupe: 7d\noccurred_at: [{expr: .body.at, units: [rfc3339]}]\n"}))
+		require.NoError(t, err)
+		p, _ := c.Lookup("acme")
+		return ExplainStored(p, event.Receipt{
+			Provider: "acme", Type: "paid", ReceivedAt: clock, Key: "missing:1", KeyFrom: event.KeyFromNothing,
+			DedupeWindow: event.Duration(15 * time.Minute), Definition: "the one before",
+		}, []byte(`{"id":"e1","type":"paid","at":"2025-06-01T10:00:00Z"}`))
+	}
+	broken := explained(".body.wrong")
+	require.Equal(t, "missing_key", broken.DeadLetter.Code)
+	require.Contains(t, broken.Facts(), "2025-06-01T10:00:00Z, from .body.at (rfc3339)")
+	require.Contains(t, broken.Facts(), "for 15m, because the key is missing")
+	corrected := explained(".body.id")
+	require.Nil(t, corrected.DeadLetter)
+	require.Contains(t, corrected.Facts(), "e1 (from the parts of the key)")
+	require.Contains(t, corrected.Facts(), "for 7d")
 }
 
 func TestExplainRefusals(t *testing.T) {

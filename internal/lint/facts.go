@@ -49,7 +49,7 @@ func (e *ExplainedEvent) Facts() []string {
 		rules = "the definition's own"
 	}
 	facts = append(facts, "type", e.Type, "source", e.Source, "rules", rules, "occurred", occurred(e),
-		"priority", string(e.Priority), "lane", lane(e.Lane), "duplicate", window(e.DedupeWindow), "retries", retries(e.Policy))
+		"priority", string(e.Priority), "lane", lane(e.Lane), "duplicate", duplicates(e), "retries", retries(e.Policy))
 	if q := e.Question; q != nil {
 		facts = append(facts, "question", question(q))
 	}

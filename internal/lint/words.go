@@ -56,6 +56,14 @@ func lane(l definition.Lane) string {
 	return "a workflow of its own"
 }
 
+// duplicates says for how long a redelivery is a duplicate. Without a key, the definition's window doesn't apply.
+func duplicates(e *ExplainedEvent) string {
+	if e.KeyFrom == event.KeyFromNothing {
+		return window(e.DedupeWindow) + ", because the key is missing"
+	}
+	return window(e.DedupeWindow)
+}
+
 func window(d event.Duration) string {
 	if d == 0 {
 		return "forever"

@@ -44,11 +44,11 @@ type ExplainedTime struct {
 	Value string
 }
 
-// TraceTime returns the expression that provides the time, and its unit; "" if none does. tried are all expressions with their
-// values, and all are the same: one that fails counts as missing.
+// TraceTime returns the time and the expression that provides it, with its unit; "" if none does. tried are all expressions with
+// their values, and all are the same: one that fails counts as missing.
 func (r *Rules) TraceTime(
 	ctx context.Context, in jq.Input, receivedAt time.Time,
-) (from string, tried []ExplainedTime, all []*jq.Expression) {
+) (at time.Time, from string, tried []ExplainedTime, all []*jq.Expression) {
 	for _, rule := range r.times {
 		all = append(all, rule.expr)
 		v, _ := rule.expr.First(ctx, in, nil)
@@ -56,10 +56,10 @@ func (r *Rules) TraceTime(
 		tried = append(tried, ExplainedTime{Field: rule.expr.Field, Expr: rule.expr.Source, Units: rule.units, Value: value})
 		for _, unit := range rule.units {
 			one := []timeRule{{expr: rule.expr, units: []string{unit}}}
-			if _, found, err := occurredAt(ctx, one, in, receivedAt); from == "" && err == nil && found {
-				from = rule.expr.Source + " (" + unit + ")"
+			if found, ok, err := occurredAt(ctx, one, in, receivedAt); from == "" && err == nil && ok {
+				at, from = found, rule.expr.Source+" ("+unit+")"
 			}
 		}
 	}
-	return from, tried, all
+	return at, from, tried, all
 }

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"context"
+	"time"
 
 	"holdfast/event"
 	"holdfast/providers/auth"
@@ -15,7 +16,9 @@ type Trace struct {
 	Rules string
 	// KeyParts are the expressions of the key with their results.
 	KeyParts []mapping.ExplainedPart
-	// OccurredFrom is the expression of the time, with the unit; "" if the event has the time of its receipt.
+	// OccurredAt is the event's time, and OccurredFrom its expression with the unit: zero and "" if the event has the time of its
+	// receipt.
+	OccurredAt   time.Time
 	OccurredFrom string
 	// Times are the expressions for the time with their values.
 	Times []mapping.ExplainedTime
@@ -41,7 +44,7 @@ func (p *Reader) Trace(r event.Receipt, body []byte, proven auth.Coverage) (Trac
 		t.Entities = rules.TraceEntities(ctx, r, r.Type, in)
 	}
 	var silent []*jq.Expression
-	t.OccurredFrom, t.Times, silent = rules.TraceTime(ctx, in, r.ReceivedAt)
+	t.OccurredAt, t.OccurredFrom, t.Times, silent = rules.TraceTime(ctx, in, r.ReceivedAt)
 	silent = append(silent, p.sourceOf)
 	for _, x := range append(silent, p.conditions...) {
 		if _, err := x.First(ctx, in, nil); err != nil {
