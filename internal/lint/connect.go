@@ -75,9 +75,9 @@ func steps(c Connection, p *providers.Provider) []string {
 		all = append(all, "Put the webhook's secret into "+strings.Join(variables, " or ")+" and restart Holdfast, or into the file "+
 			"that `"+c.Secrets[0]+"_FILE` names. Files are read again every second.")
 	}
-	last := "Send a test event from the provider's page."
+	last := "Send a test event from the webhook settings at " + at + ", or cause a real event there."
 	if c.Send != "" {
-		last = "Send a test event from the provider's page, or run `" + c.Send + "`."
+		last += " To try it without " + at + ", run `" + c.Send + "`, which sends a signed sample."
 	}
 	return append(all, last)
 }

@@ -272,6 +272,11 @@ func (p eventPage) IsOpen() bool {
 	return false
 }
 
+// IsUndelivered reports that the event is dead and has no deliveries, because subscriptions are matched after processing.
+func (p eventPage) IsUndelivered() bool {
+	return p.Status == event.StatusDead && len(p.Deliveries) == 0
+}
+
 // After returns how long after the event's receipt something happened; "" for the receipt itself.
 func (p eventPage) After(at time.Time) string {
 	if at.Sub(p.ReceivedAt) < time.Millisecond {

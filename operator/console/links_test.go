@@ -112,3 +112,31 @@ func TestEveryAddressIsMadeByUs(t *testing.T) {
 		}
 	}
 }
+
+// The page of an event that died before it was parsed claims nothing that is unknown yet, and leads to what each rule finds.
+func TestADeadEventSaysWhatIsUnknown(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{}, Definitions: &providers.Live{}})
+	c.Site()
+	one := eventPage{EventDetail: api.EventDetail{
+		EventView: api.EventView{
+			ID: "01a2", Provider: "shop", Key: "missing:1", Status: event.StatusDead, OccurredAtMissing: true,
+			DeliveryStatus: delivery.Failed,
+		},
+		Receipt: event.Receipt{KeyFrom: event.KeyFromNothing}, Attempts: make([]oversight.ErrorEntry, 1),
+	}}
+	v := frame.View{Page: frame.Page{Data: one}, Caller: access.Caller{Role: access.RoleOperator}}
+	drawn, err := c.Fragment("event", "layout.html", v)
+	require.NoError(t, err)
+	for _, shown := range []string{
+		"unknown until the event is parsed", "Not delivered yet", "No entity is changed: processing failed",
+		"What each rule finds", "the definition finds none", "1 error of its steps",
+	} {
+		require.Contains(t, string(drawn), shown)
+	}
+	for _, wrong := range []string{
+		"not given by the provider", "Deliveries <small>failed", "No subscription matches", "Not parsed yet",
+	} {
+		require.NotContains(t, string(drawn), wrong)
+	}
+}

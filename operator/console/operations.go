@@ -177,7 +177,9 @@ func ofRebuild(r operation.Rebuild) operationView {
 		o.Links = append(o.Links, routeLink{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})
 	}
 	again := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
-	o.Links = append(o.Links, routeLink{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
+	o.Links = append(o.Links,
+		routeLink{"Entities of this filter", entitiesPath + "?" + again.Encode(), entitiesPath},
+		routeLink{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
 	for _, fact := range []frame.Fact{{"provider", r.Filter.Provider}, {"kind", r.Filter.Kind}} {
 		if fact.Value() != "" {
 			o.Filter = append(o.Filter, fact)

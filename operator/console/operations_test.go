@@ -44,3 +44,12 @@ func TestAnOperationNamesItsScope(t *testing.T) {
 	require.Len(t, ofResend(operation.Resend{Subscription: "crm"}).Filter, 3)
 	require.Contains(t, ofResend(operation.Resend{Imported: true}).Filter, frame.Fact{"including", "imported events"})
 }
+
+// A finished rebuild leads to the entities that it counts.
+func TestARebuildLeadsToItsEntities(t *testing.T) {
+	t.Parallel()
+	of := operation.Rebuild{Base: operation.Base{ID: "r1", State: operation.Completed}}
+	of.Filter.Provider, of.Filter.Kind = "shop", "order"
+	const entities = "/console/entities?kind=order&provider=shop"
+	require.Contains(t, ofRebuild(of).Links, routeLink{"Entities of this filter", entities, entitiesPath})
+}

@@ -200,7 +200,8 @@ func TestAProviderIsConnected(t *testing.T) {
 	_, page = v.get(s.url + "/console/providers/stripe/connect")
 	for _, shown := range []string{
 		"<code>https://hooks.example.com/webhooks/stripe</code> <button", "<code>STRIPE_WEBHOOK_SECRET</code>",
-		"<code>STRIPE_WEBHOOK_SECRET_FILE</code>", "<code>holdfast send stripe</code>", "https://docs.stripe.com/webhooks",
+		"<code>STRIPE_WEBHOOK_SECRET_FILE</code>", "Send a test event from the webhook settings at Stripe",
+		"<code>holdfast send stripe</code>", "https://docs.stripe.com/webhooks",
 		`<span class="state configured">`, "Waiting for the first event", "modified_body", "what it means", "what to do",
 		`hx-sse:connect="/console/providers/stripe/connect/tail"`,
 	} {
@@ -220,6 +221,7 @@ func TestAProviderIsConnected(t *testing.T) {
 	_, page = v.get(s.url + "/console")
 	require.Contains(t, page, "<code>https://hooks.example.com/webhooks/stripe</code>")
 	require.Contains(t, page, "order.paid", "with the first events of all providers")
+	require.Greater(t, strings.Index(page, `id="first"`), strings.Index(page, `id="well"`), "another provider is connected")
 	require.NotContains(t, page, "Only this machine")
 	o.PublicURL = "http://127.0.0.1:8080"
 	local := startWith(t, o)
@@ -349,10 +351,30 @@ func TestARuleThatFindsNothingIsExplained(t *testing.T) {
 	for _, shown := range []string{
 		"No entity would change", "<code>entities[0]</code>: .body.ordr gave null", `<a href="/console/events/` + id + `">`,
 		"&#34;order&#34;:&#34;&lt;o1&gt;&#34;", `value="yes" checked`,
+		`<a href="/console/docs/add-a-provider#rules-that-find-nothing">Documentation`,
 	} {
 		require.Contains(t, page, shown)
 	}
 	require.NotContains(t, page, "authentic", "nothing is known of its signature")
+	source, err := os.ReadFile(file)
+	require.NoError(t, err)
+	request := url.Values{
+		"request": {`{"id":"e1","type":"paid","order":"o1"}`}, "event": {id},
+		"definition": {strings.Replace(string(source), ".ordr", ".order", 1)},
+	}
+	_, _, page = v.send(s, path, path, request)
+	for _, shown := range []string{
+		`made from <a href="/console/events/` + id + `">a stored event</a>`,
+		`href="/console/events/` + id + `">Back to the event`,
+		"Next step: copy the changed text into <code>" + file + "</code>", "rebuild the entities of earlier events",
+	} {
+		require.Contains(t, page, shown)
+	}
+	request.Set("event", "x")
+	request.Set("definition", string(source)+"priority: high\n")
+	_, _, page = v.send(s, path, path, request)
+	require.Contains(t, page, "Back to the provider")
+	require.NotContains(t, page, "Next step: copy", "it still finds no entity")
 	for _, wrong := range []string{"/console/providers/stripe/try?event=" + id, path + "?event=x"} {
 		res, _ := v.get(s.url + wrong)
 		require.Equal(t, 400, res.StatusCode, wrong)
@@ -481,7 +503,7 @@ func TestAChangedDefinitionIsTried(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Contains(t, page, "with the changed definition")
 	require.Contains(t, page, "e7")
-	require.NotContains(t, page, "dead letter")
+	require.NotContains(t, page, "It would become a dead letter")
 
 	status, page = try(string(source) + "entities: [{kind: order, id: .body.ordr, op: patch}]\nsamples: {order.paid: {body: '{id: .id, type: \"order.paid\"}'}}\n")
 	require.Equal(t, 200, status)

@@ -48,6 +48,8 @@ type tryPage struct {
 	Result *tried
 	// Stored is the ID of the stored event that Result explains, or "".
 	Stored string
+	// Origin is the ID of the stored event whose page led here, or "": a changed request keeps it.
+	Origin string
 	// Path is the definition's file; "" if it is built in.
 	Path string
 	// Changed is set if Result is by a changed definition, of which Problems are what can't be meant. Unchecked is set if there
@@ -61,6 +63,12 @@ type tryPage struct {
 
 // Unsigned reports that the result leaves open whether the request is authentic.
 func (p tryPage) Unsigned() bool { return p.Stored != "" || p.Form.Sign || p.Changed }
+
+// IsUsable reports that the changed definition can be loaded and parses the request.
+func (p tryPage) IsUsable() bool {
+	return p.Changed && p.Result != nil && p.Result.Refused == "" && len(p.Refused) == 0 && len(p.Result.Events) > 0 &&
+		!slices.ContainsFunc(p.Result.Events, func(e triedEvent) bool { return e.DeadLetter != nil || e.Unmapped })
+}
 
 // tried is the result of trying a request.
 type tried struct {
@@ -124,7 +132,7 @@ func (c *Console) explainStored(ctx *fiber.Ctx, id string, page *tryPage) error 
 	}
 	defer done()
 	one := lint.ExplainStored(page.Provider, stored.Receipt, stored.Body.Raw)
-	page.Stored = stored.ID
+	page.Stored, page.Origin = stored.ID, stored.ID
 	page.Result = &tried{Events: []triedEvent{{one, pairsOf(one.Facts())}}}
 	if isText := utf8.Valid(stored.Body.Raw) && len(stored.Body.Raw) <= maxPasted; isText && stored.Receipt.Root == nil {
 		page.Form.Request, page.Form.Sign = headersText(stored.Receipt.Headers)+"\n"+string(stored.Body.Raw), true
@@ -142,7 +150,9 @@ func headersText(headers map[string]string) string {
 }
 
 func (c *Console) showTried(ctx *fiber.Ctx, data tryPage) error {
-	return c.Show(ctx, "try", frame.Page{Title: "Try " + data.Name(), Section: "Providers", Data: data})
+	return c.Show(ctx, "try", frame.Page{
+		Title: "Try " + data.Name(), Section: "Providers", Data: data, Guide: "/add-a-provider#rules-that-find-nothing",
+	})
 }
 
 // sampleText returns a sample with its headers and body, as a user would paste it.
@@ -170,6 +180,9 @@ func (c *Console) tryRequest(ctx *fiber.Ctx) error {
 	}}
 	if len(data.Form.Request) > maxPasted || !utf8.ValidString(data.Form.Request) {
 		return httpapi.BadField("request")
+	}
+	if id := ctx.FormValue("event"); uuid.Validate(id) == nil {
+		data.Origin = id
 	}
 	switch c.tryForm(ctx.UserContext(), &data); {
 	case data.Busy:

@@ -34,6 +34,8 @@ type Page struct {
 	Section string
 	// Data is available to the page's template as .Data.
 	Data any
+	// Guide is the path of the page's documentation below Manual; "" for that of its section.
+	Guide string
 }
 
 // View is the data of a template: a page in its frame.
@@ -106,7 +108,7 @@ func (f *Frame) Show(ctx *fiber.Ctx, name string, p Page) error {
 		v.Here = f.here(ctx)
 	}
 	if v.Caller.Name != "" {
-		v.Sections, v.Docs = f.sections(ctx.UserContext(), v.Caller.Role, p.Section), docsOf(p.Section)
+		v.Sections, v.Docs = f.sections(ctx.UserContext(), v.Caller.Role, p.Section), docsOf(p)
 	}
 	return f.render(ctx, name, "layout.html", v)
 }
@@ -191,13 +193,16 @@ func (f *Frame) sections(ctx context.Context, role access.Role, current string) 
 	return shown
 }
 
-// docsOf returns where the documentation of a section begins.
-func docsOf(section string) string {
+// docsOf returns where the documentation of a page begins.
+func docsOf(p Page) string {
+	if p.Guide != "" {
+		return Manual + p.Guide
+	}
 	page, ok := map[string]string{
 		"Events": "/console", "Dead letters": "/replay", "Entities": "/keys-and-entities", "Deliveries": "/deliveries",
 		"Destinations": "/console#destinations-and-subscriptions", "Providers": "/provider-setup", "Operations": "/replay",
 		"Audit": "/operator-api", "Now": "/playbook",
-	}[section]
+	}[p.Section]
 	if !ok {
 		return Manual
 	}
