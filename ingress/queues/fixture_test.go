@@ -24,6 +24,7 @@ type commits struct {
 	mu       sync.Mutex
 	failing  error
 	poison   string // the body that panics until it is passed on unsplit
+	refused  string // the body that isn't committed
 	attempts int
 	bodies   []string
 	messages []queues.Message
@@ -41,6 +42,9 @@ func (c *commits) accept(_ context.Context, m queues.Message) (string, error) {
 	if c.failing != nil {
 		return "", c.failing
 	}
+	if c.refused != "" && string(m.Body) == c.refused {
+		return "", errors.New("refused")
+	}
 	c.bodies, c.messages = append(c.bodies, string(m.Body)), append(c.messages, m)
 	return "accepted", nil
 }
@@ -55,6 +59,12 @@ func (c *commits) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failing = err
+}
+
+func (c *commits) refuse(body string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = body
 }
 
 // distinct returns the committed bodies, each once, sorted.
@@ -77,6 +87,12 @@ func (c *commits) codes() (codes []string) {
 		codes = append(codes, e.Code)
 	}
 	return codes
+}
+
+func (c *commits) lastError() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.errors[len(c.errors)-1].Message
 }
 
 func (c *commits) last() queues.Message {

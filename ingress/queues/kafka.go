@@ -23,6 +23,10 @@ import (
 const (
 	kafkaFetch          = 8 << 20
 	kafkaFetchPartition = 1 << 20
+	// kafkaAnswer bounds a response, and so a batch; kafkaBatch bounds a batch that was compressed. A larger message would block its
+	// partition, so that these are far above event.MaxBody.
+	kafkaAnswer = 100 << 20
+	kafkaBatch  = 128 << 20
 )
 
 // kafkaCommit bounds the commit of a batch's offsets.
@@ -40,7 +44,7 @@ func openKafka(ctx context.Context, q receiving.Queue, c broker.Connection, join
 		return nil, problem(CodeSettings, "%s", err.Error())
 	}
 	options = append(options, kgo.FetchMaxBytes(kafkaFetch), kgo.FetchMaxPartitionBytes(kafkaFetchPartition),
-		kgo.MaxConcurrentFetches(1))
+		kgo.MaxConcurrentFetches(1), kgo.BrokerMaxReadBytes(kafkaAnswer), kgo.MaxDecompressBatchBytes(kafkaBatch))
 	if join {
 		options = append(options, kgo.ConsumerGroup(q.Group), kgo.ConsumeTopics(q.Name), kgo.DisableAutoCommit(),
 			kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),

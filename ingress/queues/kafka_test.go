@@ -1,15 +1,21 @@
 package queues_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"holdfast/ingress/queues"
 	"holdfast/internal/devstack/brokertest"
+	"holdfast/providers/receiving"
 )
 
 func publishKafka(t *testing.T, client *kgo.Client, bodies []string) {
@@ -135,4 +141,79 @@ func TestAUserOfKafka(t *testing.T) {
 		require.NotNil(t, problem)
 		require.NotContains(t, problem.Text, "battery")
 	}
+}
+
+// A message that can't be committed while others are is reported with a code of its own, its position and the next step. It is
+// never acknowledged, and is committed once its cause is gone.
+func TestAMessageThatCanNotBeCommittedIsReported(t *testing.T) {
+	t.Parallel()
+	address := brokertest.Kafka(t, "orders")
+	client, err := kgo.NewClient(kgo.SeedBrokers(address))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	publishKafka(t, client, numbered(0, 8))
+	c := &commits{refused: numbered(3, 4)[0]}
+	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
+	require.Eventually(t, func() bool { return slices.Contains(c.codes(), queues.CodeMessage) }, patience, 50e6)
+	require.NotContains(t, c.distinct(), c.refused)
+	require.Less(t, committedOf(t, client), int64(8))
+	require.Regexp(t, `message orders:\d+:\d+: refused`, c.lastError())
+	require.Contains(t, queues.Advice(queues.CodeMessage), "remove it at the broker")
+
+	c.refuse("")
+	awaitAll(t, c, numbered(0, 8))
+	require.Eventually(t, func() bool { return committedOf(t, client) == 8 }, patience, 50e6)
+}
+
+// Metrics don't wait for the reader of a removed queue, which may need seconds to end.
+func TestMetricsDoNotWaitForAReaderThatStops(t *testing.T) {
+	t.Parallel()
+	address := brokertest.Kafka(t, "slow")
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("slow"))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	require.NoError(t, client.ProduceSync(t.Context(), kgo.StringRecord("{}")).FirstErr())
+	reading, release := make(chan struct{}), make(chan struct{})
+	all := queues.New(queues.Options{Accept: func(context.Context, queues.Message) (string, error) {
+		close(reading)
+		<-release
+		return "accepted", nil
+	}})
+	meters := metric.NewManualReader()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(meters)))
+	require.NoError(t, all.Read([]receiving.Queue{queueOf("kafka", "kafka://"+address, "slow")}))
+	<-reading
+	require.True(t, isMeasured(t, meters, "slow"))
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- all.Read(nil) }()
+	require.Eventually(t, func() bool { return !isMeasured(t, meters, "slow") }, patience, 10e6)
+	select {
+	case err := <-stopped:
+		close(release)
+		t.Fatal("the metrics have waited for the reader", err)
+	default:
+	}
+	close(release)
+	require.NoError(t, <-stopped)
+}
+
+// isMeasured reports whether metrics have a queue.
+func isMeasured(t *testing.T, meters *metric.ManualReader, queue string) bool {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	require.NoError(t, meters.Collect(t.Context(), &all))
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name != "holdfast_source_queue_up" {
+				continue
+			}
+			for _, p := range m.Data.(metricdata.Gauge[int64]).DataPoints {
+				if name, _ := p.Attributes.Value("queue"); name.AsString() == queue {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }

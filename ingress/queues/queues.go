@@ -29,11 +29,13 @@ type ErrorSink interface {
 type Queues struct {
 	Options
 
-	metrics *metrics // nil until there is a queue
+	// changing is held by what starts or stops readers. It guards the fields up to mu.
+	changing sync.Mutex
+	metrics  *metrics // nil until there is a queue
+	closed   bool
 
 	mu      sync.Mutex
 	readers map[string]*reader // by Queue.Label
-	closed  bool
 }
 
 // New creates Queues that read nothing yet.
@@ -44,41 +46,51 @@ const closeTimeout = 10 * time.Second
 
 // Read has exactly these queues read from now on. A queue whose settings haven't changed goes on undisturbed.
 func (q *Queues) Read(wanted []receiving.Queue) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.changing.Lock()
+	defer q.changing.Unlock()
 	if q.closed {
 		return nil
 	}
-	next, stale := map[string]*reader{}, q.readers
-	var added []receiving.Queue
-	for _, one := range wanted {
-		if r, ok := q.readers[one.Label()]; ok && r.reads(one) {
-			next[one.Label()] = r
-			delete(stale, one.Label())
-			continue
-		}
-		added = append(added, one)
-	}
+	stale, added := q.keep(wanted)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := stop(ctx, stale)
-	q.readers = next
 	if q.metrics == nil && len(added) > 0 {
 		var failed error
 		if q.metrics, failed = newMetrics(q.statuses); failed != nil {
 			return errors.Join(err, failed)
 		}
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, one := range added {
 		q.readers[one.Label()] = start(one, q)
 	}
 	return err
 }
 
-// Close stops reading, and waits until the messages in flight are acknowledged, or given up.
-func (q *Queues) Close(ctx context.Context) error {
+// keep keeps the readers of these queues. It returns those to stop, and the queues without a reader.
+func (q *Queues) keep(wanted []receiving.Queue) (stale map[string]*reader, added []receiving.Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	kept := map[string]*reader{}
+	stale = q.readers
+	for _, one := range wanted {
+		if r, ok := q.readers[one.Label()]; ok && r.reads(one) {
+			kept[one.Label()] = r
+			delete(stale, one.Label())
+			continue
+		}
+		added = append(added, one)
+	}
+	q.readers = kept
+	return stale, added
+}
+
+// Close stops reading, and waits until the messages in flight are acknowledged, or given up.
+func (q *Queues) Close(ctx context.Context) error {
+	q.changing.Lock()
+	defer q.changing.Unlock()
 	q.closed = true
 	return stop(ctx, q.readers)
 }

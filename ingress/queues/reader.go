@@ -32,6 +32,8 @@ const (
 	maxSplits = 3
 	// reportEvery is the least time between two reports of messages that can't be committed.
 	reportEvery = 20 * time.Second
+	// manyFailures of a message, while others are committed, mean that the message may be the cause.
+	manyFailures = 6
 )
 
 // message is one delivery of a broker.
@@ -72,6 +74,7 @@ type reader struct {
 	why      *ProblemError // of these
 	lag      int64
 	reported time.Time
+	commits  int // messages that were committed
 }
 
 func start(q receiving.Queue, all *Queues) *reader {
@@ -189,7 +192,7 @@ func (r *reader) probe(ctx context.Context, s session, end context.CancelCauseFu
 // handle commits a message and then acknowledges it. While neither store commits, it tries again: the message stays
 // unacknowledged, and since the messages in flight are bounded, no more are read.
 func (r *reader) handle(ctx context.Context, m message) {
-	splits, isHeld := 0, false
+	splits, isHeld, before := 0, false, 0
 	defer func() {
 		if isHeld {
 			r.release()
@@ -199,6 +202,7 @@ func (r *reader) handle(ctx context.Context, m message) {
 		outcome, err := r.accept(ctx, m.Message)
 		if err == nil {
 			r.all.metrics.count(r.Queue, outcome)
+			r.committed()
 			if err := m.ack(); err != nil && ctx.Err() == nil {
 				slog.Warn("source_queue.ack_failed", r.logged("error", err.Error())...)
 			}
@@ -210,8 +214,10 @@ func (r *reader) handle(ctx context.Context, m message) {
 			splits++
 			m.Unsplit = splits >= maxSplits
 		}
-		r.hold(err, !isHeld)
-		isHeld = true
+		if !isHeld {
+			before, isHeld = r.begin(), true
+		}
+		r.hold(heldBy(m, err), before, failures)
 		if m.hold != nil {
 			m.hold()
 		}
@@ -262,12 +268,33 @@ func (r *reader) failed(err error) {
 	r.report(p)
 }
 
-// hold reports a message that can't be committed; first is true when it is the message's first failure.
-func (r *reader) hold(err error, first bool) {
-	p := &ProblemError{Code: CodeHeld, Text: err.Error()}
+func (r *reader) committed() {
 	r.mu.Lock()
-	if first {
-		r.held++
+	defer r.mu.Unlock()
+	r.commits++
+}
+
+// begin counts a message that couldn't be committed. It returns how many messages were committed before.
+func (r *reader) begin() (before int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held++
+	return r.commits
+}
+
+// heldBy describes why a message can't be committed.
+func heldBy(m message, err error) *ProblemError {
+	if m.Position == "" { // RabbitMQ has none
+		return problem(CodeHeld, "%s", err.Error())
+	}
+	return problem(CodeHeld, "message %s: %s", m.Position, err.Error())
+}
+
+// hold reports a message that can't be committed. Before is how many messages were committed before its first failure.
+func (r *reader) hold(p *ProblemError, before, failures int) {
+	r.mu.Lock()
+	if failures >= manyFailures && r.commits-before >= r.held { // in an outage, more are held than were committed since
+		p.Code = CodeMessage
 	}
 	r.why = p
 	isDue := time.Since(r.reported) > reportEvery

@@ -21,6 +21,7 @@ const (
 	CodeSettings    = "queue_settings"
 	CodeSecret      = "queue_secret"
 	CodeHeld        = "queue_held"
+	CodeMessage     = "queue_message"
 )
 
 // ProblemError is why a queue isn't read.
@@ -65,6 +66,9 @@ var advice = map[string]string{
 	CodeSecret:      "set the variable for each ingress, or correct its file",
 	CodeHeld: "check PostgreSQL and Temporal: nothing is acknowledged until one of them commits, and no message is lost; if both " +
 		"are well, report the error",
+	CodeMessage: "others were committed since it first failed, so this message may be the cause: it is tried again, isn't lost, " +
+		"but keeps a place of `prefetch`, and with Kafka all behind its batch wait. If PostgreSQL and Temporal are healthy, report " +
+		"the error; to go on without the message, copy it and then remove it at the broker",
 }
 
 // Status is how a queue is read.
