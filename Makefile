@@ -98,7 +98,7 @@ test-fast: $(TEST_PARTS) $(TEST_NEEDS) ## The same tests without the race detect
 
 # Packages whose tests run without the race detector: those without goroutines or state for several of them, and those that drive
 # programs, which are built without it. internal/archtest derives the list from the code.
-UNRACED := activities/eventlist activities/fetcher delivery/admin deploy docs/examples/worker \
+UNRACED := activities/eventlist activities/fetcher delivery/admin delivery/declared deploy docs/examples/worker \
 	e2e e2e/chaos e2e/cluster e2e/compose e2e/console e2e/drill e2e/importer e2e/soak e2e/versions \
 	event event/fold event/operation event/oversight event/retention internal/archtest internal/broker internal/buildinfo \
 	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/config/reference \

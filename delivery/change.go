@@ -80,12 +80,12 @@ func IsVariable(name string) bool {
 	return variableName.MatchString(name) && len(name) <= maxVariable && !isKey
 }
 
-// CheckVariable rejects text that isn't the name of an environment variable. The error doesn't repeat the text, which may be a
-// pasted secret.
-func CheckVariable(name string) error {
+// CheckVariable rejects text that isn't the name of an environment variable, for a kind of destination. The error doesn't repeat
+// the text, which may be a pasted secret.
+func CheckVariable(kind, name string) error {
 	if IsVariable(name) {
 		return nil
 	}
 	return event.Rejectf("invalid_destination",
-		"http.secrets: must be the name of an environment variable such as CRM_WEBHOOK_SECRET, never the secret itself")
+		"%s.secrets: must be the name of an environment variable such as CRM_WEBHOOK_SECRET, never the secret itself", kind)
 }

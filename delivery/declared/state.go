@@ -103,7 +103,7 @@ func (s State) Check(stored State, checkSignature func(json.RawMessage) error) (
 			add(in, "http.signature", checkSignature(link.Signature))
 		}
 		if was := stored.Destinations[name].Link(); link.Secrets != "" && (was == nil || was.Secrets != link.Secrets) {
-			add(in, d.Kind()+".secrets", delivery.CheckVariable(link.Secrets))
+			add(in, d.Kind()+".secrets", delivery.CheckVariable(d.Kind(), link.Secrets))
 		}
 	}
 	for _, name := range sorted(s.Subscriptions) {

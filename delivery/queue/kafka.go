@@ -23,6 +23,8 @@ const (
 	maxBufferedBytes = 64 << 20
 	// maxBatch is just below the default of a topic's max.message.bytes.
 	maxBatch = 1_000_000
+	// maxAnswer bounds a response in bytes, whatever the broker says. Those to a producer have a few bytes for each partition.
+	maxAnswer = 8 << 20
 )
 
 // kafkaClient produces to a topic with acks=all, idempotently: a retry inside the client repeats nothing. A record is forgotten
@@ -42,6 +44,7 @@ func connectKafka(ctx context.Context, c broker.Connection, to delivery.Destinat
 	conn, err := kgo.NewClient(append(options,
 		kgo.DefaultProduceTopic(to.Kafka.Topic), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.ProducerLinger(0),
 		kgo.MaxBufferedRecords(maxBuffered), kgo.MaxBufferedBytes(maxBufferedBytes), kgo.ProducerBatchMaxBytes(maxBatch),
+		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer), // the client refuses less than it could fetch
 		kgo.UnknownTopicRetries(1), kgo.AllowIdempotentProduceCancellation(),
 		// After it, the outcome is unknown: the next attempt has the same ID.
 		kgo.RecordDeliveryTimeout(max(time.Duration(cmp.Or(to.Timeout, delivery.DefaultTimeout)), time.Second)),

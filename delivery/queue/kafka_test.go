@@ -1,7 +1,10 @@
 package queue_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -167,4 +170,33 @@ func TestKafkaAuthenticates(t *testing.T) {
 	require.NotContains(t, r.Error, "wrong")
 	to.Secrets = []string{"sesame"}
 	require.Equal(t, delivery.OK, send(t, s, to, j, m).Kind)
+}
+
+// A broker that announces a large response isn't believed: nothing is allocated, and the attempt fails at once.
+func TestAHugeAnswerOfKafka(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	ended := make(chan error, 1000)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_, _ = conn.Read(make([]byte, 1024))
+				_, _ = conn.Write(binary.BigEndian.AppendUint32(nil, 50<<20))
+				_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+				_, err := conn.Read(make([]byte, 1))
+				ended <- err
+			}()
+		}
+	}()
+	s, to := newSender(t, webhook.SenderOptions{}), toKafka("kafka://"+listener.Addr().String(), nil)
+	j, m := order(1)
+	require.NotEqual(t, delivery.OK, sendWithin(t.Context(), s, to, j, m, 8*time.Second).Kind)
+	require.NotErrorIs(t, <-ended, os.ErrDeadlineExceeded, "the client waits for the response")
 }

@@ -77,7 +77,7 @@ func (d *doctor) examineVariables(ctx context.Context) {
 		case config.IsReserved(v.Name):
 			wrong = append(wrong, v.Destination+" signs with "+v.Name+", which configures Holdfast itself")
 		case !v.IsListed && !delivery.IsVariable(v.Name):
-			wrong = append(wrong, v.Destination+" has no name of a variable in http.secrets, perhaps a pasted secret")
+			wrong = append(wrong, v.Destination+" has no name of a variable in its `secrets`, perhaps a pasted secret")
 		case !v.IsListed:
 			wrong = append(wrong, v.Destination+" names "+v.Name+", which no admin has allowed")
 		}

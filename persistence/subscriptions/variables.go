@@ -50,7 +50,7 @@ func (s *Store) newVariable(d delivery.Destination, f *current, actor oversight.
 	if name == "" || f.isListed || !actor.IsAdmin() {
 		return "", nil
 	}
-	if err := delivery.CheckVariable(name); err != nil {
+	if err := delivery.CheckVariable(d.Kind(), name); err != nil {
 		return "", err
 	}
 	if s.cfg.Reserved != nil && s.cfg.Reserved(name) {
