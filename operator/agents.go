@@ -13,6 +13,7 @@ import (
 
 	"holdfast/operator/access"
 	"holdfast/operator/agents"
+	"holdfast/operator/guard"
 	"holdfast/operator/httpapi"
 )
 
@@ -54,7 +55,15 @@ func (d *agentDoor) route() httpapi.Route {
 		Returns(fiber.StatusAccepted, nil)
 }
 
+// answer refuses callers with only a session: what a tool asks shows the token of the agent's request.
 func (d *agentDoor) answer(c *fiber.Ctx) error {
+	if !guard.HasToken(c) {
+		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")
+		return &httpapi.RefusalError{
+			Code:   httpapi.CodeUnauthenticated,
+			Detail: "Agents can't use the console's login. Show a token: Authorization: Bearer …",
+		}
+	}
 	d.open.Do(d.build)
 	if httpapi.CallerOf(c).Role.Includes(access.RoleOperator) {
 		return d.writing(c)

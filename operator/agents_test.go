@@ -251,3 +251,18 @@ func TestAnAgentLearnsOfItsReplayDuringAShutdown(t *testing.T) {
 	require.Contains(t, text, someID)
 	require.NoError(t, <-stopped)
 }
+
+// A login of the console can't use tools, whose requests would show no token: the request itself is refused, and says what to do.
+func TestASessionUsesNoTools(t *testing.T) {
+	t.Parallel()
+	tokens, _ := crowd(t)
+	secret, session, ok := tokens.Open("the-viewer", time.Now().Add(time.Hour))
+	require.True(t, ok)
+	_, url := serve(t, operator.Options{API: (&stub{}).api(), Tokens: tokens, Sessions: oneSession{session}})
+	r := ask(t, "POST", url+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		"Cookie", "holdfast_session="+secret, "X-Csrf-Token", access.CSRFToken(secret))
+	require.Equal(t, 401, r.status, "%s", r.body)
+	require.Equal(t, "Bearer", r.header.Get("Www-Authenticate"))
+	require.Contains(t, string(r.body), "Show a token")
+	require.Contains(t, string(r.body), "login")
+}

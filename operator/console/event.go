@@ -83,7 +83,7 @@ const sameFor = 15 * time.Second
 
 // eventVersion returns the version of an event's page; "" for an event that isn't named by its ID.
 func (c *Console) eventVersion(ctx *fiber.Ctx, id string) (string, error) {
-	if isID := uuid.Validate(id) == nil; !isID {
+	if isID := len(id) == len(uuid.Nil.String()) && uuid.Validate(id) == nil; !isID {
 		return "", nil
 	}
 	version, err := c.API.Events.EventVersion(ctx.UserContext(), id)

@@ -97,6 +97,12 @@ func LoggedIn(c *fiber.Ctx) (access.Caller, bool) {
 // NeedsLogin reports whether there are tokens to log in with.
 func NeedsLogin(c *fiber.Ctx) bool { return len(guardOf(c).tokens) > 0 }
 
+// HasToken reports whether the request shows a valid token, or needs none. One of a session shows none.
+func HasToken(c *fiber.Ctx) bool {
+	_, ok := guardOf(c).tokens.Find(authorizationOf(c))
+	return ok || !NeedsLogin(c)
+}
+
 // CSRFToken returns the token that a page's form sends as its field "csrf"; pages of other sites can't know it.
 func CSRFToken(c *fiber.Ctx) string {
 	if g := guardOf(c); len(g.tokens) == 0 {
