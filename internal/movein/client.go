@@ -167,7 +167,11 @@ func (c *client) once(ctx context.Context, path string, query url.Values, into a
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 		return min(time.Duration(seconds)*time.Second, maxWait), &statusError{path, response.StatusCode}
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxResponse)).Decode(into); err != nil {
+	limited := &io.LimitedReader{R: response.Body, N: maxResponse}
+	if err := json.NewDecoder(limited).Decode(into); err != nil {
+		if limited.N == 0 {
+			err = fmt.Errorf("a page is over %d MiB, which can't be read", maxResponse>>20)
+		}
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			err = errors.New("the answer is not JSON")

@@ -232,3 +232,33 @@ func TestAnAnswerIsntRepeated(t *testing.T) {
 		require.NotContains(t, err.Error(), "the-secret", name)
 	}
 }
+
+// A page that is too large is named as the cause: its text was cut, which isn't the system's mistake.
+func TestAPageThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data": [], "more": "`))
+		for part := []byte(strings.Repeat("x", 1<<20)); ; {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	s, err := Open(Source{From: Svix, URL: server.URL, Token: "token"})
+	require.NoError(t, err)
+	err = s.Endpoints(t.Context(), func(Endpoint) error { return nil })
+	require.ErrorContains(t, err, "over 64 MiB")
+}
+
+// A token goes in clear to another host without TLS, but not to this machine.
+func TestATokenInClear(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"http://gateway.example.com": true, "HTTP://10.0.0.7:5005": true, "http://localhost.example.com": true,
+		"https://gateway.example.com": false, "http://localhost:8071": false, "http://127.0.0.1:5005": false, "http://[::1]:5005": false,
+	} {
+		require.Equal(t, want, Source{URL: address, Token: "token"}.SendsTokenInClear(), address)
+	}
+	require.False(t, Source{URL: "http://gateway.example.com"}.SendsTokenInClear(), "there is no token")
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -42,6 +43,16 @@ type Source struct {
 	Signing Secret
 	// HTTP sends the requests; nil means a client that follows no redirects.
 	HTTP *http.Client
+}
+
+// SendsTokenInClear reports whether the URL sends the token over a network without TLS.
+func (s Source) SendsTokenInClear() bool {
+	u, err := url.Parse(s.URL)
+	if err != nil || s.Token == "" || u.Scheme != "http" {
+		return false
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() != "localhost" && (err != nil || !address.IsLoopback())
 }
 
 // System is the API of a system. Reading goes page by page, in constant memory for events.

@@ -29,6 +29,8 @@ type move struct {
 	c   *cobra.Command
 	api *cli.API
 	of  movein.System
+	// warning is what is wrong with the way to the system.
+	warning string
 	// subscriptions are those that the system's endpoints become.
 	subscriptions map[string]bool
 	left          left
@@ -83,6 +85,8 @@ type movePlan struct {
 	InFlight   int `json:"in_flight"`
 	// Since is the earliest time of receipt of the selected deliveries.
 	Since time.Time `json:"since,omitzero"`
+	// Warning is "" if the system's API is reached securely.
+	Warning string `json:"warning,omitempty"`
 	left
 }
 
@@ -123,7 +127,7 @@ func (m *move) endpoints() (all []movein.Endpoint, err error) {
 
 // plan reads the system, and compares it with what is here.
 func (m *move) plan(all []movein.Endpoint) (p movePlan, err error) {
-	p.From = m.from
+	p.From, p.Warning = m.from, m.warning
 	for _, e := range all {
 		one := plannedPoint{Name: e.Destination.Name, State: e.State, Reason: e.Reason, Secrets: len(e.Secrets), Lost: e.Lost}
 		if e.Destination.HTTP != nil {
@@ -311,6 +315,9 @@ func (p movePlan) write(w io.Writer) error {
 		fmt.Fprintf(w, "%d deliveries to send, of events since %s; %s is attempting %d right now\n",
 			p.Deliveries, p.Since.UTC().Format(time.DateOnly), p.From, p.InFlight)
 	}
+	if p.Warning != "" {
+		fmt.Fprintln(w, "warning: "+p.Warning)
+	}
 	p.left.write(w)
 	return errors.Join(err, p.writeLost(w))
 }
@@ -345,7 +352,11 @@ func (p movePlan) errInFlight() error {
 
 // move imports a system.
 func (o *importOptions) move(c *cobra.Command, a *cli.API) error {
-	of, err := o.system.open()
+	source, err := o.system.source()
+	if err != nil {
+		return cli.UsageError(c, err)
+	}
+	of, err := movein.Open(source)
 	if err == nil && o.sends() && c.Flags().Changed("detach") {
 		err = errors.New("--detach can't be combined with --undelivered or --failed: deliveries are queued after the import")
 	}
@@ -353,6 +364,9 @@ func (o *importOptions) move(c *cobra.Command, a *cli.API) error {
 		return cli.UsageError(c, err)
 	}
 	m := &move{system: &o.system, c: c, api: a, of: of}
+	if source.SendsTokenInClear() {
+		m.warning = "--from-url is http://, so the token and the secrets can be read on the way: use https://, or a tunnel to localhost"
+	}
 	all, err := m.endpoints()
 	if err != nil {
 		return err

@@ -69,18 +69,23 @@ func (s *system) check(c *cobra.Command, args []string) error {
 
 // open returns the system's API.
 func (s *system) open() (movein.System, error) {
+	of, err := s.source()
+	if err != nil {
+		return nil, err
+	}
+	return movein.Open(of)
+}
+
+func (s *system) source() (of movein.Source, err error) {
 	token, err := secretOf(s.tokenFile)
 	if err != nil {
-		return nil, err
+		return of, err
 	}
 	signing, err := secretOf(s.signingFile)
-	if err != nil {
-		return nil, err
-	}
-	return movein.Open(movein.Source{
+	return movein.Source{
 		From: s.from, URL: s.url, Token: cmp.Or(token, os.Getenv(fromTokenVariable)), Project: s.project, Tenants: s.tenants,
 		Signing: movein.Secret(signing),
-	})
+	}, err
 }
 
 func secretOf(file string) (string, error) {
