@@ -14,6 +14,8 @@ import (
 // devFile is the file below its directory in which a running `holdfast dev` records what it started.
 const devFile = "env"
 
+const definitionsVariable = "HOLDFAST_PROVIDERS_DIR"
+
 // LoadBesideDev is Load, with unset variables taken from the dev stack of this directory, if one was started, so that tools find
 // it without configuration.
 func LoadBesideDev() (cfg Config, found bool, err error) {
@@ -29,8 +31,18 @@ func LoadBesideDev() (cfg Config, found bool, err error) {
 	if err != nil {
 		return cfg, false, fmt.Errorf("read what the dev stack has started: %w", err)
 	}
-	cfg, err = load(vars.over(newEnvironment(strings.Split(string(text), "\n"))))
+	started := newEnvironment(strings.Split(string(text), "\n"))
+	if dir := started[definitionsVariable]; vars[definitionsVariable] == "" && isMissing(dir) {
+		delete(started, definitionsVariable)
+		fmt.Fprintf(os.Stderr, "the definitions of `make run` were in %s, which no longer exists: using the built-in ones\n", dir)
+	}
+	cfg, err = load(vars.over(started))
 	return cfg, true, err
+}
+
+func isMissing(file string) bool {
+	_, err := os.Stat(file)
+	return file != "" && errors.Is(err, fs.ErrNotExist)
 }
 
 // LoadForDev is Load, with the given values for unset variables, and records those for LoadBesideDev.

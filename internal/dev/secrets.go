@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +17,8 @@ import (
 )
 
 // devSecrets gives every provider without a secret a random one that its scheme can use, the same at every start, so that it can
-// be tried immediately. It can't help providers that sign with certificates, or with keys that they publish. It skips Holdfast's
-// own variables, which would turn features on.
+// be tried immediately. It can't help providers that sign with certificates. It skips those whose senders would be asked for
+// keys that they publish, since nobody has connected them, and Holdfast's own variables, which would turn features on.
 func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
@@ -37,19 +38,33 @@ func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 		p, _ := tried.Lookup(provider)
 		isUsable := signs(p, seed)
 		if !isUsable && len(p.KeySets()) > 0 {
-			continue // its sender would be asked for keys
+			continue
 		}
+		own := map[string]string{}
 		for _, name := range p.SecretNames() {
 			secret := seed
 			if !isUsable || p.IsUnusable(name) {
 				secret = forms
 			}
 			if len(cfg.Secrets(name)) == 0 && !p.IsPublic(name) && !strings.HasPrefix(name, "HOLDFAST_") {
-				given[name] = secret
+				own[name] = secret
 			}
+		}
+		if !hasKeySets(p, cfg, own) {
+			maps.Copy(given, own)
 		}
 	}
 	return given, nil
+}
+
+// hasKeySets reports whether the provider's sender would be asked for its keys if it had these secrets in addition.
+func hasKeySets(p *providers.Provider, cfg config.Config, own map[string]string) bool {
+	return len(p.Bound(func(name string) []string {
+		if text, ok := own[name]; ok {
+			return strings.Split(text, ",")
+		}
+		return cfg.Secrets(name)
+	}).KeySets()) > 0
 }
 
 // signs reports whether the provider's scheme can sign with a secret of this format.

@@ -46,6 +46,7 @@ func TestDevSecretsFitEveryProvider(t *testing.T) {
 	}
 	require.Equal(t, []string{"app-store", "google-pubsub", "kinde", "paypal", "plaid", "sns", "truelayer"}, refused,
 		"they sign by certificate, or with keys that they publish")
+	require.Empty(t, catalogue.KeySets(), "nobody is asked for keys before a provider is connected")
 	require.NotContains(t, given, "KINDE_DOMAIN", "it isn't a secret, and its host would be asked for keys")
 }
 
@@ -72,4 +73,15 @@ func TestCommandsHaveTheDefinitionsOfMakeRun(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, filepath.Join(folder, "mine"), cfg.Providers.Dir)
 	require.NotEmpty(t, cfg.Secrets("ORDERS_WEBHOOK_SECRET"))
+
+	require.NoError(t, os.RemoveAll(filepath.Join(folder, "mine")))
+	cfg, found, err = config.LoadBesideDev()
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Empty(t, cfg.Providers.Dir, "the folder is deleted")
+	require.NotEmpty(t, cfg.Secrets("ORDERS_WEBHOOK_SECRET"))
+	t.Setenv("HOLDFAST_PROVIDERS_DIR", filepath.Join(folder, "mine"))
+	cfg, _, err = config.LoadBesideDev()
+	require.NoError(t, err)
+	require.NotEmpty(t, cfg.Providers.Dir, "a variable of the user isn't ignored")
 }
