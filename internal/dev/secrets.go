@@ -18,7 +18,7 @@ import (
 
 // devSecrets gives every provider without a secret a random one that its scheme can use, the same at every start, so that it can
 // be tried immediately. It can't help providers that sign with certificates. It skips those whose senders would be asked for
-// keys that they publish, since nobody has connected them, and Holdfast's own variables, which would turn features on.
+// keys that they publish, since no user has connected them, and Holdfast's own variables, which would turn features on.
 func devSecrets(dir string, cfg config.Config) (map[string]string, error) {
 	catalogue, err := providers.Load(cfg.Providers.Dir)
 	if err != nil {
