@@ -314,7 +314,7 @@ func TestWhichSignaturesCanBeDeclared(t *testing.T) {
 		`{"basic": {"user": "holdfast"}}`: "",
 		`{"hmac": {"signed": "{body}"}}`:  "http.signature: hmac.signature.header is missing",
 		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "prefix": "sha256="}}}`: "hmac.signature.prefix isn't used by " +
-			"grammar plain: set grammar to prefix, or remove it",
+			"grammar plain: set grammar to prefix or list, or remove it",
 		`{"hmac": {"signed": "{body}", "signature": {"header": "X-Sig", "field": "v1", "separator": ","}}}`: "hmac.signature.separator " +
 			"isn't used by grammar plain: set grammar to pairs or list, or remove it",
 		`{"hmak": {"signed": "{body}"}}`:   "http.signature: hmak is not a field",
