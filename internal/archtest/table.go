@@ -479,6 +479,7 @@ var Table = []Rule{
 	{Package: "internal/devstack/proxytest", Why: "tests of several packages connect through the same proxies; the product doesn't",
 		Libraries: list("github.com/stretchr/testify")},
 	{Package: "internal/devstack/brokertest", Why: "tests of several packages use the same brokers; the product doesn't",
+		Ours:      list("internal/devstack/child"),
 		Libraries: list("github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},

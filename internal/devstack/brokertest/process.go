@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"holdfast/internal/devstack/child"
 )
 
 // Broker is a broker whose process can be killed and started again on the same data.
@@ -39,7 +41,7 @@ func (b *Broker) Kill(t *testing.T) {
 func (b *Broker) Start(t *testing.T) {
 	t.Helper()
 	b.running = b.command()
-	b.running.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.Prepare(b.running, syscall.SIGKILL, nil)
 	require.NoError(t, b.running.Start())
 	await(t, b.Address)
 }
