@@ -141,7 +141,8 @@ func TestNoMessageOfNATSIsLost(t *testing.T) {
 	require.Zero(t, i.count(t, "SELECT count(*) FROM dead_letters"))
 }
 
-// The same for RabbitMQ.
+// The same for RabbitMQ. The queue is a classic one: after kill -9, a quorum queue on a single RabbitMQ 3.10.8 sometimes stays
+// without a leader.
 func TestNoMessageOfRabbitMQIsLost(t *testing.T) {
 	t.Parallel()
 	b := brokertest.RabbitMQ(t)
@@ -155,7 +156,7 @@ func TestNoMessageOfRabbitMQIsLost(t *testing.T) {
 		channel, err := conn.Channel()
 		require.NoError(t, err)
 		require.NoError(t, channel.Confirm(false))
-		_, err = channel.QueueDeclare("orders", true, false, false, false, amqp091.Table{"x-queue-type": "quorum"})
+		_, err = channel.QueueDeclare("orders", true, false, false, false, amqp091.Table{"x-queue-type": "classic"})
 		require.NoError(t, err)
 		for k := range each {
 			sent, err := channel.PublishWithDeferredConfirm("", "orders", true, false, amqp091.Publishing{
