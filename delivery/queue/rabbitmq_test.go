@@ -133,7 +133,7 @@ func TestRabbitMQ(t *testing.T) {
 	t.Parallel()
 	server := startRabbitMQ(t)
 	ch := server.channel(t)
-	_, err := ch.QueueDeclare("stock", true, false, false, false, amqp091.Table{"x-queue-type": "quorum"})
+	_, err := ch.QueueDeclare("stock", true, false, false, false, amqp091.Table{"x-queue-type": "classic"})
 	require.NoError(t, err)
 	_, err = ch.QueueDeclare("full", true, false, false, false, amqp091.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
 	require.NoError(t, err)
