@@ -52,7 +52,7 @@ func TestAMessageOfRabbitMQIsAcknowledgedAfterItsCommit(t *testing.T) {
 	t.Parallel()
 	b := brokertest.RabbitMQ(t)
 	channel, c := dialRabbit(t, b), &commits{failing: errDown}
-	declare(t, channel, "orders", "quorum")
+	declare(t, channel, "orders", "classic")
 	publishRabbit(t, channel, "orders", numbered(0, 100))
 	q := queueOf("rabbitmq", "amqp://"+b.Address, "orders")
 	stop := c.read(t, q)
