@@ -2,7 +2,7 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -23,7 +23,7 @@ import (
 // rabbitServer is the script of the package rabbitmq-server that runs a server as the current user.
 const rabbitServer = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
-// rabbit is a server on loopback with its data in a folder of its own.
+// rabbit is a server on loopback with its own data folder.
 type rabbit struct {
 	dir  string
 	port string
@@ -62,9 +62,7 @@ func startRabbitMQ(t *testing.T) *rabbit {
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "plugins"), []byte("[].\n"), 0o600))
 	t.Cleanup(func() {
 		r.kill()
-		stop := exec.Command("epmd", "-kill")
-		stop.Env = r.env
-		_ = stop.Run() // it ends with the test
+		_, _ = r.command(time.Minute, "epmd", "-kill") // it may have ended
 	})
 	r.start(t)
 	return r
@@ -78,17 +76,24 @@ func (r *rabbit) start(t *testing.T) {
 	defer r.mu.Unlock()
 	r.process = exec.Command(rabbitServer)
 	r.process.Env, r.process.SysProcAttr = r.env, &syscall.SysProcAttr{Setpgid: true}
-	var output strings.Builder
-	r.process.Stdout, r.process.Stderr = &output, &output
+	// A file, not a pipe: Wait would wait until helpers of the server, which a kill doesn't reach, have closed that.
+	name := filepath.Join(r.dir, "output")
+	output, err := os.Create(name)
+	require.NoError(t, err)
+	defer func() { _ = output.Close() }()
+	r.process.Stdout, r.process.Stderr = output, output
 	require.NoError(t, r.process.Start())
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		conn, err := amqp091.Dial(r.url())
 		if err == nil {
-			require.NoError(t, conn.Close())
+			require.NoError(t, conn.CloseDeadline(time.Now().Add(answerLimit)))
 			return
 		}
-		require.True(t, time.Now().Before(deadline), "RabbitMQ doesn't start: %s", &output)
+		if time.Now().After(deadline) {
+			said, _ := os.ReadFile(name)
+			require.Fail(t, "RabbitMQ doesn't start", string(said))
+		}
 		<-time.After(200 * time.Millisecond) // the pause of a poll
 	}
 }
@@ -105,19 +110,54 @@ func (r *rabbit) channel(t *testing.T) *amqp091.Channel {
 	t.Helper()
 	conn, err := amqp091.Dial(r.url())
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	ch, err := conn.Channel()
-	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.CloseDeadline(time.Now().Add(answerLimit)) })
+	var ch *amqp091.Channel
+	within(t, answerLimit, "opening a channel", func() (err error) {
+		ch, err = conn.Channel()
+		return err
+	})
 	return ch
+}
+
+// answerLimit bounds calls of the client, which waits for an answer as long as the connection is alive.
+const answerLimit = time.Minute
+
+func declare(t *testing.T, ch *amqp091.Channel, queue string, arguments amqp091.Table) {
+	t.Helper()
+	within(t, answerLimit, "declaring the queue "+queue, func() error {
+		_, err := ch.QueueDeclare(queue, true, false, false, false, arguments)
+		return err
+	})
+}
+
+// get takes a message, which must be there.
+func get(t *testing.T, ch *amqp091.Channel, queue string) (got amqp091.Delivery) {
+	t.Helper()
+	within(t, answerLimit, "reading from the queue "+queue, func() error {
+		one, ok, err := ch.Get(queue, true)
+		if err == nil && !ok {
+			err = errors.New("it is empty")
+		}
+		got = one
+		return err
+	})
+	return got
 }
 
 // run calls rabbitmqctl.
 func (r *rabbit) run(t *testing.T, args ...string) {
 	t.Helper()
-	command := exec.Command("/usr/lib/rabbitmq/bin/rabbitmqctl", args...)
-	command.Env = r.env
-	output, err := command.CombinedOutput()
+	output, err := r.command(2*time.Minute, "/usr/lib/rabbitmq/bin/rabbitmqctl", args...)
 	require.NoError(t, err, string(output))
+}
+
+// command runs a program, and kills it if it takes longer than the limit.
+func (r *rabbit) command(limit time.Duration, program string, args ...string) (output []byte, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	command := exec.CommandContext(ctx, program, args...)
+	command.Env, command.WaitDelay = r.env, time.Second
+	return command.CombinedOutput()
 }
 
 func toRabbitMQ(url string, change func(*delivery.RabbitMQ)) delivery.Target {
@@ -133,10 +173,8 @@ func TestRabbitMQ(t *testing.T) {
 	t.Parallel()
 	server := startRabbitMQ(t)
 	ch := server.channel(t)
-	_, err := ch.QueueDeclare("stock", true, false, false, false, amqp091.Table{"x-queue-type": "classic"})
-	require.NoError(t, err)
-	_, err = ch.QueueDeclare("full", true, false, false, false, amqp091.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
-	require.NoError(t, err)
+	declare(t, ch, "stock", amqp091.Table{"x-queue-type": "classic"})
+	declare(t, ch, "full", amqp091.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
 	s := newSender(t, webhook.SenderOptions{})
 
 	t.Run("a queue confirms a delivery", func(t *testing.T) {
@@ -145,9 +183,7 @@ func TestRabbitMQ(t *testing.T) {
 		j, m := order(1)
 		r := send(t, s, to, j, m)
 		require.Equal(t, delivery.OK, r.Kind, r)
-		got, ok, err := ch.Get("stock", true)
-		require.NoError(t, err)
-		require.True(t, ok)
+		got := get(t, ch, "stock")
 		require.Equal(t, j.ID(), got.MessageId)
 		require.Equal(t, amqp091.Persistent, got.DeliveryMode)
 		require.Equal(t, "order.paid", got.Type)
@@ -157,8 +193,7 @@ func TestRabbitMQ(t *testing.T) {
 		require.Equal(t, m.Receipt.ID, got.Headers["holdfast-event-id"])
 		j.Generation++
 		require.Equal(t, delivery.OK, send(t, s, to, j, m).Kind)
-		got, _, err = ch.Get("stock", true)
-		require.NoError(t, err)
+		got = get(t, ch, "stock")
 		require.True(t, strings.HasSuffix(got.MessageId, "-1"), got.MessageId)
 	})
 
@@ -192,15 +227,15 @@ func TestRabbitMQ(t *testing.T) {
 				require.Equal(t, c.code, r.Code, "%s: %+v", name, r)
 			}
 		}
-		found := s.Check(t.Context(), toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "gone" }))
+		found := check(t, s, toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "gone" }))
 		require.Contains(t, found[0].Text, "no_queue")
-		found = s.Check(t.Context(), toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "amq.topic" }))
+		found = check(t, s, toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.Exchange = "amq.topic" }))
 		require.True(t, found[0].OK && found[1].OK, found)
 	})
 
 	t.Run("checks leave no channel open", func(t *testing.T) {
 		for range 2100 { // a connection has 2,047
-			found := s.Check(t.Context(), toRabbitMQ(server.url(), nil))
+			found := check(t, s, toRabbitMQ(server.url(), nil))
 			require.True(t, found[0].OK, found)
 		}
 	})
@@ -225,15 +260,18 @@ func TestRabbitMQ(t *testing.T) {
 
 	t.Run("it is killed under load", func(t *testing.T) {
 		// A classic queue: a quorum queue of one node of 3.10.8 sometimes elects no leader after such a death ("leader not known").
-		_, err := ch.QueueDeclare("load", true, false, false, false, nil)
-		require.NoError(t, err)
+		declare(t, ch, "load", nil)
 		to := toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"load"` })
 		ids := deliverThroughCrashes(t, s, to, 1500, func() {
 			server.kill()
 			server.start(t)
 		})
-		messages, err := server.channel(t).Consume("load", "", true, false, false, false, nil)
-		require.NoError(t, err)
+		var messages <-chan amqp091.Delivery
+		reader := server.channel(t)
+		within(t, answerLimit, "consuming", func() (err error) {
+			messages, err = reader.Consume("load", "", true, false, false, false, nil)
+			return err
+		})
 		stored, timeout := map[string]bool{}, time.After(2*time.Minute)
 		for len(stored) < len(ids) {
 			select {
@@ -248,7 +286,7 @@ func TestRabbitMQ(t *testing.T) {
 	})
 }
 
-// frozen accepts connections, and never answers.
+// A broker may accept connections and never answer.
 func TestABrokerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -256,8 +294,8 @@ func TestABrokerThatDoesNotAnswer(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	s := newSender(t, webhook.SenderOptions{})
 	for _, to := range []delivery.Target{
-		toRabbitMQ(fmt.Sprintf("amqp://%s", listener.Addr()), nil), toNATS(fmt.Sprintf("nats://%s", listener.Addr()), nil),
-		toKafka(fmt.Sprintf("kafka://%s", listener.Addr()), nil),
+		toRabbitMQ("amqp://"+listener.Addr().String(), nil), toNATS("nats://"+listener.Addr().String(), nil),
+		toKafka("kafka://"+listener.Addr().String(), nil),
 	} {
 		j, m := order(1)
 		began := time.Now()

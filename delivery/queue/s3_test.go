@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -61,20 +62,22 @@ func TestABucketConfirmsADelivery(t *testing.T) {
 	}
 	reader, err := minio.New(host, &minio.Options{Creds: credentials.NewStaticV4("me", "sesame-sesame", ""), Region: "us-east-1"})
 	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	var names []string
-	for one := range reader.ListObjects(t.Context(), "webhooks", minio.ListObjectsOptions{Recursive: true}) {
+	for one := range reader.ListObjects(ctx, "webhooks", minio.ListObjectsOptions{Recursive: true}) {
 		require.NoError(t, one.Err)
 		names = append(names, one.Key)
 	}
 	name := "events/" + m.Receipt.ReceivedAt.UTC().Format(time.DateOnly) + "/" + j.ID()
 	require.Equal(t, []string{name}, names)
-	info, err := reader.StatObject(t.Context(), "webhooks", name, minio.StatObjectOptions{})
+	info, err := reader.StatObject(ctx, "webhooks", name, minio.StatObjectOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "application/json", info.ContentType)
 	require.EqualValues(t, len(m.Body), info.Size)
 	require.Equal(t, j.ID(), info.UserMetadata["Webhook-Id"])
 	require.Equal(t, "order.paid", info.UserMetadata["Ce-Type"])
-	found := s.Check(t.Context(), to)
+	found := check(t, s, to)
 	require.True(t, found[0].OK && found[1].OK, found)
 
 	wrong := to
