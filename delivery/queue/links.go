@@ -20,7 +20,7 @@ type client interface {
 	publish(ctx context.Context, m message) (code string, err error)
 	// check examines the queue.
 	check(ctx context.Context) ([]delivery.Finding, error)
-	// isUsable reports whether messages can still be sent.
+	// isUsable reports whether messages can still be sent. It must not wait: all destinations do meanwhile.
 	isUsable() bool
 	close()
 }
@@ -195,8 +195,8 @@ func (l *link) dialError() error {
 	return l.dialed
 }
 
-// secretOf returns the secret of a destination, the newest one. A variable's lines count as secrets of their own, so that those
-// of a credentials file of NATS are put together.
+// secretOf returns the newest secret of a destination. Each line of a variable counts as a secret, so those of a credentials file
+// of NATS are put together.
 func secretOf(t delivery.Target) string {
 	switch {
 	case len(t.Secrets) == 0:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,22 +18,24 @@ import (
 
 // natsClient publishes to a stream of JetStream. A confirmation names the stream, and says that its servers have the message.
 type natsClient struct {
-	conn *nats.Conn
-	js   jetstream.JetStream
-	to   delivery.NATS
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	to       delivery.NATS
+	isClosed atomic.Bool
 }
 
 func connectNATS(ctx context.Context, c broker.Connection, to delivery.NATS) (client, error) {
-	conn, err := broker.ConnectNATS(ctx, c)
+	made := &natsClient{to: to}
+	conn, err := broker.ConnectNATS(ctx, c, nats.ClosedHandler(func(*nats.Conn) { made.isClosed.Store(true) }))
 	if err != nil {
 		return nil, natsFailure(ctx, err)
 	}
-	js, err := jetstream.New(conn)
-	if err != nil {
+	made.conn = conn
+	if made.js, err = jetstream.New(conn); err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return &natsClient{conn: conn, js: js, to: to}, nil
+	return made, nil
 }
 
 func (c *natsClient) publish(ctx context.Context, m message) (string, error) {
@@ -160,6 +163,7 @@ func (c *natsClient) check(ctx context.Context) ([]delivery.Finding, error) {
 	return found, nil
 }
 
-func (c *natsClient) isUsable() bool { return c.conn.IsConnected() }
+// isUsable doesn't ask the connection, which is locked while it writes.
+func (c *natsClient) isUsable() bool { return !c.isClosed.Load() }
 
 func (c *natsClient) close() { c.conn.Close() }

@@ -1,7 +1,9 @@
 package queue_test
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +29,7 @@ const (
 	natsPortVariable = "HOLDFAST_TEST_NATS_PORT"
 )
 
-// runNATS is a server in a process of its own, until it is killed.
+// runNATS runs a server in its own process until it is killed.
 func runNATS(dir, port string) {
 	number, _ := strconv.Atoi(port)
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: number, JetStream: true, StoreDir: dir})
@@ -47,7 +49,13 @@ func startNATS(t *testing.T, o *server.Options) *server.Server {
 	s, err := server.NewServer(o)
 	require.NoError(t, err)
 	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	t.Cleanup(func() {
+		within(t, time.Minute, "stopping NATS", func() error {
+			s.Shutdown()
+			s.WaitForShutdown()
+			return nil
+		})
+	})
 	require.True(t, s.ReadyForConnections(10*time.Second))
 	return s
 }
@@ -120,7 +128,7 @@ func TestAStreamConfirmsADelivery(t *testing.T) {
 	require.Contains(t, string(got.Data), `"data":{"number":3}`)
 	require.Equal(t, []string{"application/cloudevents+json; charset=UTF-8"}, got.Header["content-type"])
 
-	found := s.Check(t.Context(), to)
+	found := check(t, s, to)
 	require.Len(t, found, 2)
 	require.True(t, found[0].OK && found[1].OK, found)
 	require.Contains(t, found[1].Text, "1 of 1 servers")
@@ -140,7 +148,7 @@ func TestTheCheckWarnsOfAStreamThatLosesMessages(t *testing.T) {
 	} {
 		c.config.Name, c.config.Subjects = name, []string{name + ".>"}
 		streamOn(t, url, c.config)
-		found := s.Check(t.Context(), toNATS(url, func(n *delivery.NATS) { n.Stream = name }))
+		found := check(t, s, toNATS(url, func(n *delivery.NATS) { n.Stream = name }))
 		require.Len(t, found, 3, name)
 		require.False(t, found[2].OK, found)
 		require.Contains(t, found[2].Text, c.warns)
@@ -190,8 +198,8 @@ func TestAStreamRefusesADelivery(t *testing.T) {
 	r := sendWithin(t.Context(), s, silent, j, m, 300*time.Millisecond)
 	require.Equal(t, delivery.Bad, r.Kind)
 	require.Equal(t, "timeout", r.Code)
-	require.Contains(t, s.Check(t.Context(), silent)[2].Text, "no_ack")
-	gone := s.Check(t.Context(), toNATS(url, func(n *delivery.NATS) { n.Stream = "GONE" }))
+	require.Contains(t, check(t, s, silent)[2].Text, "no_ack")
+	gone := check(t, s, toNATS(url, func(n *delivery.NATS) { n.Stream = "GONE" }))
 	require.Contains(t, gone[0].Text, "no_queue")
 }
 
@@ -286,7 +294,7 @@ func TestNATSBehindAProxy(t *testing.T) {
 	require.Equal(t, "proxy_unknown", r.Code, r)
 }
 
-// natsProcess is a server in a process of its own.
+// natsProcess is a server in a separate process.
 type natsProcess struct {
 	dir, port string
 
@@ -354,5 +362,66 @@ func TestNATSIsKilledUnderLoad(t *testing.T) {
 	require.Len(t, stored, len(ids), "nothing is lost, and duplicates carry the same ID")
 	for id := range stored {
 		require.True(t, ids[id])
+	}
+}
+
+// deafNATS is a server of NATS that lets clients in, and then reads nothing.
+func deafNATS(t *testing.T) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	stopped := make(chan struct{})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		close(stopped)
+	})
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				_, _ = conn.Write([]byte(`INFO {"server_id":"deaf","version":"2.10.0","max_payload":67108864,"headers":true}` + "\r\n"))
+				for line := bufio.NewScanner(io.LimitReader(conn, 4096)); line.Scan(); {
+					if line.Text() == "PING" {
+						_, _ = conn.Write([]byte("PONG\r\n"))
+						break
+					}
+				}
+				<-stopped
+			}()
+		}
+	}()
+	return "nats://" + listener.Addr().String()
+}
+
+// The client is locked while it writes. Attempts at other destinations must not wait for it, nor this one for a minute.
+func TestABrokerThatReadsNothingBlocksNoOther(t *testing.T) {
+	t.Parallel()
+	url := deafNATS(t)
+	other := startNATS(t, &server.Options{}).ClientURL()
+	streamOn(t, other, jetstream.StreamConfig{Name: "STOCK", Subjects: []string{"stock.>"}})
+	s, deaf := newSender(t, webhook.SenderOptions{}), toNATS(url, nil)
+	ended := make(chan delivery.Result, 3)
+	j, m := order(1)
+	large := m
+	large.Body = make([]byte, 32<<20) // more than the kernel buffers
+	for range cap(ended) {
+		go func() { ended <- sendWithin(t.Context(), s, deaf, j, large, time.Second) }()
+		<-time.After(300 * time.Millisecond) // so that the first one writes, and the others find its connection
+	}
+	began := time.Now()
+	r := send(t, s, toNATS(other, nil), j, m)
+	require.Equal(t, "stored", r.Code, r)
+	require.Less(t, time.Since(began), 3*time.Second)
+	for range cap(ended) {
+		select {
+		case r := <-ended:
+			require.Equal(t, delivery.Bad, r.Kind, r)
+		case <-time.After(40 * time.Second):
+			require.Fail(t, "an attempt doesn't end")
+		}
 	}
 }

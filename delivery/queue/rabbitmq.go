@@ -24,8 +24,8 @@ const (
 	maxShort = 255
 )
 
-// rabbitClient publishes to an exchange. Each attempt has a channel of its own, so that confirmations and returned messages can
-// only be its own.
+// rabbitClient publishes to an exchange. Each attempt uses a channel alone, so that all confirmations and returned
+// messages on it are the attempt's.
 type rabbitClient struct {
 	conn *amqp091.Connection
 	to   delivery.RabbitMQ

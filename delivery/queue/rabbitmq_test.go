@@ -286,16 +286,16 @@ func TestRabbitMQ(t *testing.T) {
 	})
 }
 
-// A broker may accept connections and never answer.
+// A broker may accept connections and never answer, on all of its hosts.
 func TestABrokerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	s := newSender(t, webhook.SenderOptions{})
+	hosts := listener.Addr().String() + strings.Repeat(","+listener.Addr().String(), 9)
 	for _, to := range []delivery.Target{
-		toRabbitMQ("amqp://"+listener.Addr().String(), nil), toNATS("nats://"+listener.Addr().String(), nil),
-		toKafka("kafka://"+listener.Addr().String(), nil),
+		toRabbitMQ("amqp://"+hosts, nil), toNATS("nats://"+hosts, nil), toKafka("kafka://"+hosts, nil),
 	} {
 		j, m := order(1)
 		began := time.Now()

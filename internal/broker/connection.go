@@ -123,13 +123,18 @@ func (c Connection) tlsFor(address string) *tls.Config {
 // dialTimeout bounds a connection whose caller has set no deadline.
 const dialTimeout = 10 * time.Second
 
+// bounded returns a context with a deadline.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, dialTimeout)
+}
+
 // dial connects without TLS.
 func (c Connection) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		bounded, cancel := context.WithTimeout(ctx, dialTimeout)
-		defer cancel()
-		ctx = bounded
-	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	if c.Dial != nil {
 		return c.Dial(ctx, network, address)
 	}

@@ -1,9 +1,14 @@
 package broker_test
 
 import (
+	"context"
+	"io"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"holdfast/internal/broker"
 )
@@ -35,5 +40,37 @@ func TestTheAddressOfABroker(t *testing.T) {
 			require.Error(t, err, "%s %s", kind, text)
 			require.NotContains(t, err.Error(), "secret")
 		}
+	}
+}
+
+// A server may accept a connection and never answer. Without a bound for the handshake, the client would keep it for ever.
+func TestAHandshakeWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	ended := make(chan error, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			defer func() { _ = conn.Close() }()
+			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			_, err = io.Copy(io.Discard, conn)
+		}
+		ended <- err
+	}()
+	options, err := broker.KafkaOptions(broker.Connection{
+		Address: broker.Address{Hosts: []string{listener.Addr().String()}, Secure: true},
+	}, "")
+	require.NoError(t, err)
+	client, err := kgo.NewClient(options...)
+	require.NoError(t, err)
+	defer client.Close()
+	go func() { _ = client.Ping(context.WithoutCancel(t.Context())) }() // ends with the client
+	select {
+	case err := <-ended:
+		require.NoError(t, err, "the client still waits")
+	case <-time.After(30 * time.Second):
+		require.Fail(t, "the client doesn't connect")
 	}
 }

@@ -31,7 +31,10 @@ func KafkaOptions(c Connection, mechanism string) ([]kgo.Opt, error) {
 	return append(options, kgo.SASL(how)), nil
 }
 
+// dialKafka connects, with TLS if the address is secure. The client's own requests, such as for metadata, have no deadline.
 func (c Connection) dialKafka(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	conn, err := c.dial(ctx, network, address)
 	config := c.tlsFor(address)
 	if err != nil || config == nil {

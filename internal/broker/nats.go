@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 )
 
 // ConnectNATS connects to NATS, before ctx ends. With a User, the Secret is its password; without, it is a token, the seed of an
-// NKey, or the text of a credentials file. Later options win; by default a lost connection isn't restored.
+// NKey, or the text of a credentials file. A lost connection isn't restored: more must not change that.
 func ConnectNATS(ctx context.Context, c Connection, more ...nats.Option) (*nats.Conn, error) {
 	options := []nats.Option{
 		nats.Name(c.Name), nats.NoReconnect(), nats.Timeout(remaining(ctx)), nats.SetCustomDialer(natsDialer{ctx, c}),
+		nats.FlusherTimeout(natsWriteTimeout),
 		nats.SkipHostLookup(), // the dialer resolves names, and checks addresses
 		// By default the library prints to stderr, also subjects, which may come from a payload.
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}),
@@ -35,6 +37,9 @@ func ConnectNATS(ctx context.Context, c Connection, more ...nats.Option) (*nats.
 	return conn, nil
 }
 
+// natsWriteTimeout bounds a write to a server that reads nothing. Other calls of the client wait for the write.
+const natsWriteTimeout = 5 * time.Second
+
 func (c Connection) natsURLs() (all []string) {
 	for _, host := range c.Hosts {
 		if c.Secure {
@@ -46,18 +51,14 @@ func (c Connection) natsURLs() (all []string) {
 	return all
 }
 
-// natsDialer dials within the context of the connection that it was made for. A client that reconnects dials with a timeout only.
+// natsDialer dials within the context of the connection that it was made for: when that ends, no further host is tried.
 type natsDialer struct {
 	ctx  context.Context //nolint:containedctx // the library's interface has none
 	from Connection
 }
 
 func (d natsDialer) Dial(network, address string) (net.Conn, error) {
-	ctx := d.ctx
-	if ctx.Err() != nil { // a later reconnection
-		ctx = context.WithoutCancel(ctx)
-	}
-	return d.from.dial(ctx, network, address)
+	return d.from.dial(d.ctx, network, address)
 }
 
 func (c Connection) natsLogin() ([]nats.Option, error) {
