@@ -2,15 +2,12 @@ package deliveryapi
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
 	"holdfast/delivery"
 	"holdfast/delivery/admin"
-	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/operator/httpapi"
 )
@@ -28,14 +25,6 @@ type DestinationView struct {
 	Secret string `json:"secret,omitempty"`
 	// Warnings are likely mistakes in the applied request.
 	Warnings []string `json:"warnings,omitempty"`
-}
-
-// SecretView is a secret's fingerprint and, if it was replaced, the end of its use.
-type SecretView struct {
-	// Fingerprint is the beginning of the secret's SHA-256.
-	Fingerprint string `json:"fingerprint"`
-	// Until is when a replaced secret is no longer used.
-	Until *time.Time `json:"until,omitempty"`
 }
 
 // viewDestination hides header values from everyone, and from viewers anything else that can be a secret.
@@ -135,21 +124,6 @@ func (o *API) destinationsAfter(c *fiber.Ctx, after string, limit int) ([]Destin
 	return shown, nil
 }
 
-// nameCursor is a position in a list by name.
-type nameCursor struct {
-	Name string `json:"name"`
-}
-
-// afterName parses the parameters of a list by name.
-func afterName(c *fiber.Ctx) (after string, limit int, err error) {
-	q := httpapi.QueryOf(c, pageParameters...)
-	limit = q.Limit()
-	if place := httpapi.CursorOf(q, func(p nameCursor) bool { return p.Name != "" }); place != nil {
-		after = place.Name
-	}
-	return after, limit, q.Err
-}
-
 func (o *API) showDestination(c *fiber.Ctx) error {
 	if q := httpapi.QueryOf(c); q.Err != nil {
 		return q.Err
@@ -234,25 +208,6 @@ func (o *API) CreateDestination(c *fiber.Ctx, body DestinationRequest) (view Des
 	}
 	body.ID, body.Version = 0, delivery.MustBeNew
 	return o.ApplyDestination(ctx, c, body)
-}
-
-// mustBeNew refuses a name that is taken.
-func mustBeNew[T any](ctx context.Context, kind, name string, read func(context.Context, string) (T, error)) error {
-	if name == "" {
-		return httpapi.MissingField("name")
-	}
-	_, err := read(ctx, name)
-	switch {
-	case errors.Is(err, event.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	}
-	detail := fmt.Sprintf("there is a %s %s: PATCH /%ss/%s changes it", kind, name, kind, name)
-	if kind == "destination" {
-		detail += `, and a subscription names it by "to"`
-	}
-	return &httpapi.RefusalError{Code: httpapi.CodeRefused, Field: "name", Detail: detail}
 }
 
 // ApplyDestination creates or replaces a destination as requested. The view has the secret that this set, and warnings.
@@ -365,51 +320,4 @@ func (o *API) TryAgain(c *fiber.Ctx) (d delivery.Destination, before delivery.Co
 
 func (o *API) setState(of Named, to delivery.DestinationState) fiber.Handler {
 	return httpapi.Answers(func(c *fiber.Ctx) (DestinationView, error) { return o.SetState(c, of, to) })
-}
-
-// Rotation is the body of a Rotation request.
-type Rotation struct {
-	httpapi.Reasoned
-
-	// Secret is the new secret. By default, one is generated.
-	Secret string `json:"secret,omitempty" jsonschema:"minLength=16,maxLength=512"`
-	// Grace is how long requests are also signed with the previous secret: 24h by default, at most 168h.
-	Grace *event.Duration `json:"grace,omitempty"`
-}
-
-// DefaultGrace is long enough to deploy the new secret.
-const DefaultGrace = 24 * time.Hour
-
-func (o *API) rotateSecret(of Named) fiber.Handler {
-	return httpapi.Answers(func(c *fiber.Ctx) (DestinationView, error) { return o.RotateSecret(c, of) })
-}
-
-// RotateSecret sets a new secret, which the view has.
-func (o *API) RotateSecret(c *fiber.Ctx, of Named) (view DestinationView, err error) {
-	name, err := httpapi.PathText(c, "name")
-	if err != nil {
-		return view, err
-	}
-	var body Rotation
-	if err := httpapi.ReadChange(c, &body); err != nil {
-		return view, err
-	}
-	grace := DefaultGrace
-	if body.Grace != nil {
-		grace = time.Duration(*body.Grace)
-	}
-	ctx := httpapi.RequestContext(c)
-	destination, err := of(ctx, name)
-	if err != nil {
-		return view, err
-	}
-	d, err := o.Destinations.Destination(ctx, destination)
-	if err != nil {
-		return view, err
-	}
-	secret, err := o.Changes.Rotate(ctx, d.Name, body.Secret, grace, httpapi.Actor(c, body.Reason))
-	if err != nil {
-		return view, err
-	}
-	return o.viewChanged(ctx, c, d, secret)
 }
