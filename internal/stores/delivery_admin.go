@@ -31,7 +31,7 @@ type DeliveryAdmin struct {
 // NewDeliveryAdmin returns a DeliveryAdmin. The process that calls it makes trials, not a worker.
 func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal client.Client, samples admin.Samples) *DeliveryAdmin {
 	reserved := Reserved(samples.Names)
-	queues := handoff.NewSender(handoff.Options{
+	taskQueues := handoff.NewSender(handoff.Options{
 		Client: temporal, Namespace: cfg.Temporal.Namespace, ConfigFile: cfg.TemporalConfigFile(),
 		Reserved: reserved, Logger: telemetry.TemporalLogger(slog.Default()),
 	})
@@ -40,7 +40,7 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 		AllowedNetworks: cfg.Deliveries.AllowedNetworks, Certificates: cfg.Deliveries.Certificates, Routes: routes,
 		Version: buildinfo.Read().Version,
 	}
-	endpoints, brokers := webhook.NewSender(options), queue.NewSender(webhook.NewNetwork(options))
+	endpoints, queues := webhook.NewSender(options), queue.NewSender(webhook.NewNetwork(options))
 	return &DeliveryAdmin{
 		Service: &admin.Service{
 			Store: store.Subscriptions, NewSecret: webhook.NewSecret, CheckSignature: webhook.CheckSignature,
@@ -51,10 +51,10 @@ func NewDeliveryAdmin(cfg config.Config, store *persistence.Store, temporal clie
 			Providers:      samples.Names, Reserved: reserved.Conflicts,
 		},
 		Trials: &admin.Trials{
-			Store: store.TrialView(), HTTP: endpoints, Temporal: queues, Queues: brokers, Samples: samples, Look: queues.Check,
-			LookAtQueue: brokers.Check,
+			Store: store.TrialView(), HTTP: endpoints, Temporal: taskQueues, Queues: queues, Samples: samples, Look: taskQueues.Check,
+			LookAtQueue: queues.Check,
 		},
-		temporal: queues, queues: brokers,
+		temporal: taskQueues, queues: queues,
 	}
 }
 
