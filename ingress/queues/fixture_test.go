@@ -119,6 +119,16 @@ func (c *commits) read(t *testing.T, q receiving.Queue) (stop func()) {
 	return stop
 }
 
+// problem returns the code of what keeps a queue from being read, "" if it can be read.
+func (c *commits) problem(t *testing.T, q receiving.Queue) string {
+	t.Helper()
+	p := queues.Check(t.Context(), q, c.secret).Problem
+	if p == nil {
+		return ""
+	}
+	return p.Code
+}
+
 func queueOf(broker, url, name string) receiving.Queue {
 	return receiving.Queue{Provider: "orders", Queue: definition.Queue{
 		Broker: broker, URL: url, Name: name, Group: "holdfast-orders", Prefetch: 8,
@@ -143,4 +153,15 @@ func awaitWaiting(t *testing.T, q receiving.Queue, c *commits, want int64) {
 	require.Eventually(t, func() bool {
 		return queues.Check(t.Context(), q, c.secret).Waiting == want
 	}, patience, 50*time.Millisecond)
+}
+
+// await returns what a channel gets, within patience.
+func await[T any](t *testing.T, from <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+	case <-time.After(patience):
+		t.Fatal("nothing comes")
+	}
+	return got
 }

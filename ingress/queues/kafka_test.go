@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -18,17 +19,38 @@ import (
 	"holdfast/providers/receiving"
 )
 
+// connectKafka returns a client of a broker.
+func connectKafka(t *testing.T, address string, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(address))...)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// readKafka publishes messages in a new topic, and reads it.
+func readKafka(t *testing.T, c *commits, bodies []string) *kgo.Client {
+	t.Helper()
+	address := brokertest.Kafka(t, "orders")
+	client := connectKafka(t, address)
+	publishKafka(t, client, bodies)
+	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
+	return client
+}
+
 func publishKafka(t *testing.T, client *kgo.Client, bodies []string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for _, body := range bodies {
 		record := &kgo.Record{
 			Topic: "orders", Key: []byte(body), Value: []byte(body), Headers: []kgo.RecordHeader{{Key: "Kind", Value: []byte("paid")}},
 		}
-		require.NoError(t, client.ProduceSync(t.Context(), record).FirstErr())
+		require.NoError(t, client.ProduceSync(ctx, record).FirstErr())
 	}
 }
 
-// committed returns how many messages the group has acknowledged.
+// committedOf returns how many messages the group has acknowledged.
 func committedOf(t *testing.T, client *kgo.Client) (n int64) {
 	t.Helper()
 	offsets, err := kadm.NewClient(client).FetchOffsets(t.Context(), "holdfast-orders")
@@ -37,18 +59,21 @@ func committedOf(t *testing.T, client *kgo.Client) (n int64) {
 	return n
 }
 
+func awaitCommitted(t *testing.T, client *kgo.Client, want int64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return committedOf(t, client) == want }, patience, 50*time.Millisecond)
+}
+
 // Records of a topic, in a stand-in for Kafka: they are committed, and offsets only then. Readers share the group, and one that
 // stops while commits fail leaves its records to the others.
 func TestARecordOfKafkaIsAcknowledgedAfterItsCommit(t *testing.T) {
 	t.Parallel()
 	address := brokertest.Kafka(t, "orders")
-	client, err := kgo.NewClient(kgo.SeedBrokers(address))
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := connectKafka(t, address)
 	c, q := &commits{failing: errDown}, queueOf("kafka", "kafka://"+address, "orders")
 	publishKafka(t, client, numbered(0, 100))
 	stop := c.read(t, q)
-	require.Eventually(t, func() bool { attempts, _ := c.count(); return attempts > 20 }, patience, 10e6)
+	require.Eventually(t, func() bool { attempts, _ := c.count(); return attempts > 20 }, patience, 10*time.Millisecond)
 	require.Zero(t, committedOf(t, client))
 	require.Contains(t, c.codes(), queues.CodeHeld)
 	stop()
@@ -61,7 +86,7 @@ func TestARecordOfKafkaIsAcknowledgedAfterItsCommit(t *testing.T) {
 	publishKafka(t, client, numbered(100, 200))
 	stop()
 	awaitAll(t, c, numbered(0, 200))
-	require.Eventually(t, func() bool { return committedOf(t, client) == 200 }, patience, 50e6)
+	awaitCommitted(t, client, 200)
 	m := c.last()
 	require.Equal(t, []string{"paid"}, m.Header["kind"])
 	require.Equal(t, []string{string(m.Body)}, m.Header["kafka-key"])
@@ -74,35 +99,25 @@ func TestProblemsOfKafka(t *testing.T) {
 	t.Parallel()
 	address := brokertest.Kafka(t, "orders")
 	q := queueOf("kafka", "kafka://127.0.0.1:1", "orders")
-	code := func() string {
-		if p := queues.Check(t.Context(), q, (&commits{}).secret).Problem; p != nil {
-			return p.Code
-		}
-		return ""
-	}
-	require.Equal(t, queues.CodeUnreachable, code())
+	c := &commits{}
+	require.Equal(t, queues.CodeUnreachable, c.problem(t, q))
 	q.URL = "kafka://" + address
-	require.Empty(t, code())
+	require.Empty(t, c.problem(t, q))
 	q.Name = "refunds"
-	require.Equal(t, queues.CodeMissing, code())
+	require.Equal(t, queues.CodeMissing, c.problem(t, q))
 }
 
 // Records of an aborted transaction aren't events. Those of a committed one are.
 func TestARecordOfAnAbortedTransactionIsNoEvent(t *testing.T) {
 	t.Parallel()
 	address := brokertest.Kafka(t, "orders")
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.TransactionalID("orders"))
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := connectKafka(t, address, kgo.TransactionalID("orders"))
 	for body, end := range map[string]kgo.TransactionEndTry{"aborted": kgo.TryAbort, "committed": kgo.TryCommit} {
 		require.NoError(t, client.BeginTransaction())
 		publishKafka(t, client, []string{body})
 		require.NoError(t, client.EndTransaction(t.Context(), end))
 	}
-	plain, err := kgo.NewClient(kgo.SeedBrokers(address))
-	require.NoError(t, err)
-	t.Cleanup(plain.Close)
-	publishKafka(t, plain, numbered(0, 50))
+	publishKafka(t, connectKafka(t, address), numbered(0, 50))
 	c := &commits{}
 	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
 	awaitAll(t, c, append([]string{"committed"}, numbered(0, 50)...))
@@ -112,15 +127,10 @@ func TestARecordOfAnAbortedTransactionIsNoEvent(t *testing.T) {
 // A message that the ingress can't handle at all is passed on as a whole, and those behind it are read.
 func TestAPanicDoesNotBlockAQueue(t *testing.T) {
 	t.Parallel()
-	address := brokertest.Kafka(t, "orders")
-	client, err := kgo.NewClient(kgo.SeedBrokers(address))
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	publishKafka(t, client, numbered(0, 50))
 	c := &commits{poison: numbered(7, 8)[0]}
-	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
+	client := readKafka(t, c, numbered(0, 50))
 	awaitAll(t, c, numbered(0, 50))
-	require.Eventually(t, func() bool { return committedOf(t, client) == 50 }, patience, 50e6)
+	awaitCommitted(t, client, 50)
 }
 
 // Kafka's users authenticate by SASL. A wrong password is a problem, and isn't shown. The stand-in ends the
@@ -143,18 +153,13 @@ func TestAUserOfKafka(t *testing.T) {
 	}
 }
 
-// A message that can't be committed while others are is reported with a code of its own, its position and the next step. It is
+// A message that can't be committed while others are is reported with its own code, its position and the next step. It is
 // never acknowledged, and is committed once its cause is gone.
 func TestAMessageThatCanNotBeCommittedIsReported(t *testing.T) {
 	t.Parallel()
-	address := brokertest.Kafka(t, "orders")
-	client, err := kgo.NewClient(kgo.SeedBrokers(address))
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	publishKafka(t, client, numbered(0, 8))
 	c := &commits{refused: numbered(3, 4)[0]}
-	c.read(t, queueOf("kafka", "kafka://"+address, "orders"))
-	require.Eventually(t, func() bool { return slices.Contains(c.codes(), queues.CodeMessage) }, patience, 50e6)
+	client := readKafka(t, c, numbered(0, 8))
+	require.Eventually(t, func() bool { return slices.Contains(c.codes(), queues.CodeMessage) }, patience, 50*time.Millisecond)
 	require.NotContains(t, c.distinct(), c.refused)
 	require.Less(t, committedOf(t, client), int64(8))
 	require.Regexp(t, `message orders:\d+:\d+: refused`, c.lastError())
@@ -162,17 +167,17 @@ func TestAMessageThatCanNotBeCommittedIsReported(t *testing.T) {
 
 	c.refuse("")
 	awaitAll(t, c, numbered(0, 8))
-	require.Eventually(t, func() bool { return committedOf(t, client) == 8 }, patience, 50e6)
+	awaitCommitted(t, client, 8)
 }
 
 // Metrics don't wait for the reader of a removed queue, which may need seconds to end.
 func TestMetricsDoNotWaitForAReaderThatStops(t *testing.T) {
 	t.Parallel()
 	address := brokertest.Kafka(t, "slow")
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("slow"))
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	require.NoError(t, client.ProduceSync(t.Context(), kgo.StringRecord("{}")).FirstErr())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	record := &kgo.Record{Topic: "slow", Value: []byte("{}")}
+	require.NoError(t, connectKafka(t, address).ProduceSync(ctx, record).FirstErr())
 	reading, release := make(chan struct{}), make(chan struct{})
 	all := queues.New(queues.Options{Accept: func(context.Context, queues.Message) (string, error) {
 		close(reading)
@@ -182,12 +187,12 @@ func TestMetricsDoNotWaitForAReaderThatStops(t *testing.T) {
 	meters := metric.NewManualReader()
 	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(meters)))
 	require.NoError(t, all.Read([]receiving.Queue{queueOf("kafka", "kafka://"+address, "slow")}))
-	<-reading
+	await(t, reading)
 	require.True(t, isMeasured(t, meters, "slow"))
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- all.Read(nil) }()
-	require.Eventually(t, func() bool { return !isMeasured(t, meters, "slow") }, patience, 10e6)
+	require.Eventually(t, func() bool { return !isMeasured(t, meters, "slow") }, patience, 10*time.Millisecond)
 	select {
 	case err := <-stopped:
 		close(release)
@@ -195,7 +200,7 @@ func TestMetricsDoNotWaitForAReaderThatStops(t *testing.T) {
 	default:
 	}
 	close(release)
-	require.NoError(t, <-stopped)
+	require.NoError(t, await(t, stopped))
 }
 
 // isMeasured reports whether metrics have a queue.

@@ -103,21 +103,14 @@ func TestProblemsOfNATS(t *testing.T) {
 	b := brokertest.NATS(t, "shop", "right")
 	c := &commits{secrets: map[string]string{"PASSWORD": "wrong"}}
 	q := queueOf("nats", "nats://"+b.Address, "ORDERS")
-	code := func() string {
-		if p := queues.Check(t.Context(), q, c.secret).Problem; p != nil {
-			require.NotEmpty(t, queues.Advice(p.Code))
-			return p.Code
-		}
-		return ""
-	}
 	q.URL = "nats://127.0.0.1:1"
-	require.Equal(t, queues.CodeUnreachable, code())
+	require.Equal(t, queues.CodeUnreachable, c.problem(t, q))
 	q.URL, q.User, q.Secrets = "nats://"+b.Address, "shop", "UNSET"
-	require.Equal(t, queues.CodeSecret, code())
+	require.Equal(t, queues.CodeSecret, c.problem(t, q))
 	q.Secrets = "PASSWORD"
-	require.Equal(t, queues.CodeRefused, code())
+	require.Equal(t, queues.CodeRefused, c.problem(t, q))
 	c.secrets["PASSWORD"] = "right"
-	require.Equal(t, queues.CodeMissing, code())
+	require.Equal(t, queues.CodeMissing, c.problem(t, q))
 
 	c.read(t, q)
 	require.Eventually(t, func() bool { return len(c.codes()) > 0 }, patience, 10*time.Millisecond)
@@ -130,12 +123,12 @@ func TestProblemsOfNATS(t *testing.T) {
 	require.NoError(t, err)
 	publishNATS(t, js, numbered(0, 3))
 	awaitAll(t, c, numbered(0, 3))
-	require.Empty(t, code())
+	require.Empty(t, c.problem(t, q))
 
 	_, err = stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{
 		Durable: "limited", AckPolicy: jetstream.AckExplicitPolicy, MaxDeliver: 5,
 	})
 	require.NoError(t, err)
 	q.Group = "limited"
-	require.Equal(t, queues.CodeSettings, code())
+	require.Equal(t, queues.CodeSettings, c.problem(t, q))
 }

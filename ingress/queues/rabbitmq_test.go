@@ -1,6 +1,7 @@
 package queues_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -36,13 +37,17 @@ func declare(t *testing.T, channel *amqp091.Channel, name, kind string) {
 
 func publishRabbit(t *testing.T, channel *amqp091.Channel, queue string, bodies []string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for _, body := range bodies {
-		confirmed, err := channel.PublishWithDeferredConfirmWithContext(t.Context(), "", queue, true, false, amqp091.Publishing{
+		confirmed, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", queue, true, false, amqp091.Publishing{
 			DeliveryMode: amqp091.Persistent, ContentType: "application/json", Body: []byte(body), MessageId: "m-" + body,
 			Headers: amqp091.Table{"X-Tenant": "t1", "n": int32(7), "list": []any{"a"}},
 		})
 		require.NoError(t, err)
-		require.True(t, confirmed.Wait(), "the broker hasn't confirmed")
+		isStored, err := confirmed.WaitContext(ctx)
+		require.NoError(t, err)
+		require.True(t, isStored, "the broker has refused the message")
 	}
 }
 
@@ -101,23 +106,17 @@ func TestProblemsOfRabbitMQ(t *testing.T) {
 	b := brokertest.RabbitMQ(t)
 	c := &commits{secrets: map[string]string{"PASSWORD": "wrong"}}
 	q := queueOf("rabbitmq", "amqp://127.0.0.1:1", "orders")
-	code := func() string {
-		if p := queues.Check(t.Context(), q, c.secret).Problem; p != nil {
-			return p.Code
-		}
-		return ""
-	}
-	require.Equal(t, queues.CodeUnreachable, code())
+	require.Equal(t, queues.CodeUnreachable, c.problem(t, q))
 	q.URL, q.User, q.Secrets = "amqp://"+b.Address, "guest", "PASSWORD"
-	require.Equal(t, queues.CodeRefused, code())
+	require.Equal(t, queues.CodeRefused, c.problem(t, q))
 	c.secrets["PASSWORD"] = "guest"
 	q.URL += "/other"
-	require.Equal(t, queues.CodeRefused, code())
+	require.Equal(t, queues.CodeRefused, c.problem(t, q))
 	q.URL = "amqp://" + b.Address
-	require.Equal(t, queues.CodeMissing, code())
+	require.Equal(t, queues.CodeMissing, c.problem(t, q))
 	channel := dialRabbit(t, b)
 	declare(t, channel, "orders", "classic")
-	require.Empty(t, code())
+	require.Empty(t, c.problem(t, q))
 
 	c.read(t, q)
 	publishRabbit(t, channel, "orders", numbered(0, 1))
