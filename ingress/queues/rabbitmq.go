@@ -113,7 +113,7 @@ func tableHeaders(table amqp091.Table) map[string][]string {
 	return out
 }
 
-// waiting asks on a channel of its own.
+// waiting asks on a new channel.
 func (s *rabbitSession) waiting(ctx context.Context) (int64, error) {
 	type answer struct {
 		n   int64

@@ -69,7 +69,6 @@ type reader struct {
 
 	mu       sync.Mutex
 	problem  *ProblemError // why nothing is read; nil while connected
-	since    time.Time
 	held     int           // messages that couldn't be committed yet
 	why      *ProblemError // of these
 	lag      int64
@@ -80,8 +79,8 @@ type reader struct {
 func start(q receiving.Queue, all *Queues) *reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &reader{
-		Queue: q, all: all, stop: cancel, done: make(chan struct{}), slots: make(chan struct{}, q.Prefetch), since: time.Now(), lag: -1,
-		problem: &ProblemError{Code: CodeConnecting, Text: "connecting"},
+		Queue: q, all: all, stop: cancel, done: make(chan struct{}), slots: make(chan struct{}, q.Prefetch), lag: -1,
+		problem: problem(CodeUnreachable, "not connected yet"),
 	}
 	go r.run(ctx)
 	return r
@@ -147,7 +146,7 @@ func (m message) end() {
 	}
 }
 
-// open bounds the connection of a session.
+// open connects within openTimeout. Without create, it creates no consumer and joins no group.
 func open(ctx context.Context, q receiving.Queue, secret func(string) (string, error), create bool) (session, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -251,7 +250,7 @@ func recovered(doing string, err *error) {
 
 func (r *reader) connected() {
 	r.mu.Lock()
-	r.problem, r.since = nil, time.Now()
+	r.problem = nil
 	r.mu.Unlock()
 	slog.Info("source_queue.connected", r.logged()...)
 }
@@ -260,9 +259,6 @@ func (r *reader) connected() {
 func (r *reader) failed(err error) {
 	p := problemOf(err)
 	r.mu.Lock()
-	if r.problem == nil || r.problem.Code != p.Code {
-		r.since = time.Now()
-	}
 	r.problem, r.lag = p, -1
 	r.mu.Unlock()
 	r.report(p)

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"time"
 
 	"holdfast/internal/broker"
 	"holdfast/providers/receiving"
@@ -14,7 +13,6 @@ import (
 
 // The codes of what keeps a queue from being read.
 const (
-	CodeConnecting  = "queue_connecting"
 	CodeUnreachable = "queue_unreachable"
 	CodeRefused     = "queue_refused"
 	CodeMissing     = "queue_missing"
@@ -65,10 +63,10 @@ var advice = map[string]string{
 	CodeSettings:    "change it at the broker, or name another one under `queues[].group`",
 	CodeSecret:      "set the variable for each ingress, or correct its file",
 	CodeHeld: "check PostgreSQL and Temporal: nothing is acknowledged until one of them commits, and no message is lost; if both " +
-		"are well, report the error",
-	CodeMessage: "others were committed since it first failed, so this message may be the cause: it is tried again, isn't lost, " +
-		"but keeps a place of `prefetch`, and with Kafka all behind its batch wait. If PostgreSQL and Temporal are healthy, report " +
-		"the error; to go on without the message, copy it and then remove it at the broker",
+		"are healthy, report the error",
+	CodeMessage: "others were committed since it first failed, so this message may be the cause: it isn't lost and is tried again, " +
+		"but takes one place of `prefetch`, and in Kafka nothing behind its batch is read. If PostgreSQL and Temporal are healthy, " +
+		"report the error; to go on without the message, copy it and then remove it at the broker",
 }
 
 // Status is how a queue is read.
@@ -77,7 +75,6 @@ type Status struct {
 
 	// Problem is nil if messages are read and committed.
 	Problem *ProblemError
-	Since   time.Time
 	// Waiting counts the messages in the queue that no one has read, -1 if unknown. Held counts those that were read and couldn't
 	// be committed yet.
 	Waiting int64
@@ -87,7 +84,7 @@ type Status struct {
 func (r *reader) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{Queue: r.Queue, Problem: r.problem, Since: r.since, Waiting: r.lag, Held: r.held}
+	s := Status{Queue: r.Queue, Problem: r.problem, Waiting: r.lag, Held: r.held}
 	if s.Problem == nil && r.held > 0 {
 		s.Problem = r.why
 	}
@@ -96,7 +93,7 @@ func (r *reader) status() Status {
 
 // Check tries to read a queue, without reading a message or creating anything.
 func Check(ctx context.Context, q receiving.Queue, secret func(string) (string, error)) (s Status) {
-	s = Status{Queue: q, Since: time.Now(), Waiting: -1}
+	s = Status{Queue: q, Waiting: -1}
 	one, err := open(ctx, q, secret, false)
 	if err != nil {
 		s.Problem = problemOf(err)
