@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/event"
-	"holdfast/ingress/intake"
 	"holdfast/ingress/queues"
 	"holdfast/providers"
 	"holdfast/providers/auth"
@@ -66,31 +65,23 @@ func splitMessage(p *providers.Provider, m queues.Message) ([]reading.Item, erro
 }
 
 func (s *Server) beginMessage(p *providers.Provider, m queues.Message) *observation {
-	o := &observation{
+	idIn := func(header string) string { return validID([]byte(url.Values(m.Header).Get(strings.ToLower(header)))) }
+	id := cmp.Or(idIn(headerRequestID), uuid.Must(uuid.NewV7()).String())
+	return &observation{
 		ctx: context.Background(), receivedAt: s.now(), provider: p.Name(), definition: p, outcome: "retried",
-		requestID: validID([]byte(url.Values(m.Header).Get(strings.ToLower(headerRequestID)))),
+		requestID: id, correlationID: cmp.Or(idIn(headerCorrelationID), id),
 	}
-	o.requestID = cmp.Or(o.requestID, uuid.Must(uuid.NewV7()).String())
-	o.correlationID = cmp.Or(validID([]byte(url.Values(m.Header).Get(strings.ToLower(headerCorrelationID)))), o.requestID)
-	return o
 }
 
 // outcomeOf counts the events, and returns what became of them as a whole.
 func (s *Server) outcomeOf(started []runs.Started) string {
-	accepted, conflict := 0, false
-	for _, e := range started {
-		if intake.IsNew(e.State) {
-			accepted++
-		}
-		conflict = conflict || e.Conflict != nil
-	}
-	s.lastMinute.events(s.now(), accepted, len(started)-accepted)
+	n, conflict := s.countStates(started)
 	switch {
 	case conflict:
 		return "conflict"
 	case len(started) == 0:
 		return "ignored"
-	case accepted == 0:
+	case n.Accepted == 0:
 		return "duplicate"
 	}
 	return "accepted"

@@ -73,6 +73,20 @@ func cachedOf(e runs.Started) *cachedResult {
 	}
 }
 
+// countStates counts durable events, also for the last minute. Conflict means that the key of one belongs to another event.
+func (s *Server) countStates(started []runs.Started) (n counts, conflict bool) {
+	for _, e := range started {
+		if intake.IsNew(e.State) {
+			n.Accepted++
+		} else {
+			n.Duplicate++
+		}
+		conflict = conflict || e.Conflict != nil
+	}
+	s.lastMinute.events(s.now(), n.Accepted, n.Duplicate)
+	return n, conflict
+}
+
 // acknowledge answers for events that are all durable.
 func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.Started) error {
 	o := observed(c)
@@ -80,20 +94,14 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.
 		OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{},
 		DurationMS: s.now().Sub(o.receivedAt).Milliseconds(),
 	}
-	var n counts
+	n, conflict := s.countStates(started)
+	body.Conflict = conflict
 	for i, e := range started {
-		if intake.IsNew(e.State) {
-			n.Accepted++
-		} else {
-			n.Duplicate++
-		}
 		body.Events = append(body.Events, acknowledgedEvent{
 			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
 			Conflict: e.Conflict != nil, Cached: cachedOf(e), DeadLetterID: e.DeadLetterID, Rewritten: e.Rewritten,
 		})
-		body.Conflict = body.Conflict || e.Conflict != nil
 	}
-	s.lastMinute.events(s.now(), n.Accepted, n.Duplicate)
 	if isBatch(items) {
 		body.Counts = &n
 	}
