@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"holdfast/event/oversight"
-	"holdfast/ingress/queues"
 	"holdfast/internal/config"
 	"holdfast/internal/lint"
 	"holdfast/internal/word"
@@ -147,30 +146,4 @@ func (d *doctor) examineSamples(catalogue *providers.Catalogue) {
 	d.add("samples", either(len(failing) == 0, resultFail), detail,
 		"correct the definition or its sample: a reload keeps the old definitions, a start takes these; "+
 			"`holdfast provider check` names all")
-}
-
-// waitingMessages is how many messages of a queue are a warning.
-const waitingMessages = 10_000
-
-// trySourceQueues connects to each queue from this machine. Credentials that only ingresses have are no failure.
-func (d *doctor) trySourceQueues(ctx context.Context, catalogue *providers.Catalogue) {
-	for _, q := range catalogue.Queues() {
-		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)
-		s := queues.Check(bounded, q, d.cfg.Whole)
-		cancel()
-		check, place := "source queue "+q.Provider+", from here", q.Broker+" "+q.Name
-		switch {
-		case s.Problem != nil && s.Problem.Code == queues.CodeSecret:
-			d.add(check, resultWarn, place+": "+s.Problem.Text, "run doctor with the environment of an ingress")
-		case s.Problem != nil:
-			d.add(check, resultFail, place+": "+s.Problem.Text, queues.Advice(s.Problem.Code))
-		case s.Waiting > waitingMessages:
-			d.add(check, resultWarn, fmt.Sprintf("%s: %d messages wait", place, s.Waiting),
-				"see that an ingress runs, or start more of them; `holdfast_source_queue_waiting` shows whether it falls")
-		case s.Waiting < 0:
-			d.add(check, resultOK, place+" can be read", "")
-		default:
-			d.add(check, resultOK, fmt.Sprintf("%s can be read; %d messages wait", place, s.Waiting), "")
-		}
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"holdfast/event/oversight"
-	"holdfast/ingress/queues"
 	"holdfast/internal/word"
 )
 
@@ -49,18 +48,4 @@ func (d *doctor) examineAuthentication(ctx context.Context) {
 		advice = "compare the secret here with the sender's: `holdfast provider refusals " + refused[0].Provider + "` has the cause"
 	}
 	d.add("authentication", either(len(refused) == 0, resultWarn), detail, advice)
-}
-
-const sourceQueues = "source queues"
-
-// examineSourceQueues reports the queues that an ingress can't read, as the ingresses say.
-func (d *doctor) examineSourceQueues(ctx context.Context) {
-	problems, err := d.store.Errors.QueueProblems(ctx)
-	if err != nil {
-		d.failed(sourceQueues, err, "run `holdfast migrate`")
-		return
-	}
-	for _, p := range problems {
-		d.add("source queue "+p.Provider, resultFail, p.Message, queues.Advice(p.Code))
-	}
 }

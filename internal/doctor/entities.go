@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"holdfast/event"
 	"holdfast/event/oversight"
 	"holdfast/internal/word"
 )
@@ -41,4 +43,26 @@ func (d *doctor) judgeMapped(counts []oversight.MappedEvents) {
 	d.add("entities", either(len(all) == 0, resultWarn), detail,
 		"no event of "+strings.Join(all, ", ")+" changed an entity: `holdfast provider explain` shows for a body what each rule "+
 			"gives; correct the definition, then rebuild (`holdfast entity rebuild`)")
+}
+
+// examineOmitted reports events of the last day that left out entities because of a limit. A rebuild with a corrected definition
+// changes them.
+func (d *doctor) examineOmitted(ctx context.Context) {
+	counts, err := d.store.Read.Omitting(ctx, time.Now().Add(-24*time.Hour))
+	if err != nil {
+		d.failed("entities left out", err, "run `holdfast migrate`")
+		return
+	}
+	var total int64
+	var of []string
+	for _, c := range counts {
+		total += c.Count
+		of = append(of, fmt.Sprintf("%s %d", c.Provider, c.Count))
+	}
+	detail := word.Count(total, "event", "events") + " left out entities beyond a limit in the last day"
+	if total > 0 {
+		detail += ": " + strings.Join(of, ", ")
+	}
+	d.add("entities left out", either(total == 0, resultWarn), detail,
+		"`holdfast event list --omitted` lists them; "+event.OmittedAdvice)
 }
