@@ -117,6 +117,7 @@ func TestMistakesOfQueues(t *testing.T) {
 		`{broker: rabbitmq, url: "amqp://a", name: X, group: g}`:                             "is for nats and kafka only",
 		`{broker: kafka, url: "kafka://a", name: X, subjects: [a]}`:                          "is for nats only",
 		`{broker: nats, url: "nats://a", name: X, prefetch: 1001}`:                           "1 to 1000",
+		`{broker: kafka, url: "kafka://a", name: X, mechanism: SCRAM-SHA-265}`:               "did you mean SCRAM-SHA-256",
 		`{broker: nats, url: "nats://a", name: X}, {broker: nats, url: "nats://b", name: X}`: "listed twice",
 	} {
 		_, err := loadQueued(t, "name: orders\nqueues: ["+written+"]\ntype: .body.type\nkey: {parts: [.body.id]}\n")
@@ -170,7 +171,10 @@ func TestAMessageThatIsTooLarge(t *testing.T) {
 	require.Equal(t, event.ClassRejected, event.ClassOf(err))
 	require.ErrorContains(t, err, "ORDERS:1 has 26214425 bytes")
 	r.Body = append(r.Body[:len(r.Body):len(r.Body)], ' ')
-	require.NotEqual(t, cut.Key, p.CutQueued(r, "")[0].Key)
+	unnumbered := p.CutQueued(r, "")[0]
+	require.NotEqual(t, cut.Key, unnumbered.Key)
+	_, err = p.Parse(unnumbered.Receipt, unnumbered.Body)
+	require.ErrorContains(t, err, "the message has 26214426 bytes")
 
 	cut.Replaces = cut.ID
 	_, err = p.Parse(cut.Receipt, []byte(`{"type":"paid","total":1}`))

@@ -110,18 +110,6 @@ func (p *Reader) inputOf(r event.Receipt, body []byte) (jq.Input, error) {
 	return jq.NewInput(r.Headers, r.Query, r.Path, v, root), nil
 }
 
-// checkRefusals rejects an event of a queue that the definition refuses: its sender got no answer.
-func (p *Reader) checkRefusals(ctx context.Context, r event.Receipt, in jq.Input) error {
-	if r.Via != event.ViaQueue {
-		return nil
-	}
-	why, err := p.refusedFor(ctx, in)
-	if err == nil && why != "" {
-		err = event.Rejectf("refused", "the definition refuses the event: %s", why)
-	}
-	return err
-}
-
 // checkKey rejects an event that arrived without identity, unless the current definition can identify it.
 func (p *Reader) checkKey(ctx context.Context, r event.Receipt, rules *mapping.Rules, in jq.Input, body []byte) error {
 	if r.KeyFrom != event.KeyFromNothing {

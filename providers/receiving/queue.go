@@ -34,8 +34,7 @@ type Queue struct {
 // Label names the queue among all: provider, broker and name.
 func (q Queue) Label() string { return q.Provider + ": " + q.Broker + " " + q.Name }
 
-// Prefetch is the default and the max number of messages that are read ahead of a queue. Their memory is the product with the
-// broker's max size of a message.
+// How many messages of a queue are read ahead. Together they need up to the broker's max message size times this number.
 const (
 	defaultPrefetch = 32
 	maxPrefetch     = 1000
@@ -67,6 +66,9 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 		c.checkOnly(at+".group", q.Group != "", q.Broker, NATS, Kafka)
 		c.checkOnly(at+".subjects", len(q.Subjects) > 0, q.Broker, NATS)
 		c.checkOnly(at+".mechanism", q.Mechanism != "", q.Broker, Kafka)
+		if q.Broker == Kafka {
+			q.Mechanism = c.OneOf(at+".mechanism", q.Mechanism, "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+		}
 		if q.Prefetch < 0 || q.Prefetch > maxPrefetch {
 			c.Add(at+".prefetch", "want 1 to %d messages", maxPrefetch)
 		}
