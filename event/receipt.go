@@ -63,8 +63,8 @@ type Receipt struct {
 	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
-	// Via is "recover" if the event came from the provider's list of events, "queue" if from a queue, "queue_cut" if that was too
-	// large and this is its beginning, and not in a request of the provider.
+	// Via is "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the
+	// beginning of a message that was too large. It is empty for a request of the provider.
 	Via Via `json:"via,omitempty"`
 	// Undelivered means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered bool `json:"undelivered,omitempty"`
