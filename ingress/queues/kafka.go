@@ -24,7 +24,7 @@ const (
 	kafkaFetch          = 8 << 20
 	kafkaFetchPartition = 1 << 20
 	// kafkaAnswer bounds a response, and so a batch; kafkaBatch bounds a batch that was compressed. A larger message would block its
-	// partition, so that these are far above event.MaxBody.
+	// partition, so these are far above event.MaxBody.
 	kafkaAnswer = 100 << 20
 	kafkaBatch  = 128 << 20
 )
@@ -73,7 +73,7 @@ func (s *kafkaSession) checkTopic(ctx context.Context) error {
 	return nil
 }
 
-// read handles a batch of records at a time, since Kafka knows only up to where a partition was read.
+// read handles one batch of records at a time: a partition has one offset, so a record is acknowledged with all before it.
 func (s *kafkaSession) read(ctx context.Context, deliver func(message)) error {
 	for {
 		fetches := s.client.PollRecords(ctx, s.queue.Prefetch)
@@ -105,7 +105,7 @@ func (s *kafkaSession) handle(ctx context.Context, records []*kgo.Record, delive
 	if int(acknowledged.Load()) < len(records) {
 		return ctx.Err()
 	}
-	// A partition that has gone to another reader in the meantime is read again from there: its messages are duplicates.
+	// If another reader has the partition by now, it reads these messages again: they are duplicates.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), kafkaCommit)
 	defer cancel()
 	if err := s.client.CommitRecords(ctx, records...); err != nil {

@@ -57,7 +57,7 @@ func natsConsumer(ctx context.Context, q receiving.Queue, conn *nats.Conn, creat
 			AckWait: natsAckWait, FilterSubjects: q.Subjects,
 		}
 		if !create {
-			return nil, nil //nolint:nilnil // waiting says what follows
+			return nil, nil //nolint:nilnil // for waiting, which returns -1 then
 		}
 		return stream.CreateConsumer(ctx, wanted)
 	}
@@ -67,7 +67,7 @@ func natsConsumer(ctx context.Context, q receiving.Queue, conn *nats.Conn, creat
 	return consumer, checkConsumer(q, consumer.CachedInfo().Config)
 }
 
-// checkConsumer refuses a consumer that would lose messages, or reads others than the definition says.
+// checkConsumer refuses a consumer that would lose messages, or that reads other subjects than the definition names.
 func checkConsumer(q receiving.Queue, c jetstream.ConsumerConfig) error {
 	subjects := c.FilterSubjects
 	if c.FilterSubject != "" {
@@ -77,7 +77,7 @@ func checkConsumer(q receiving.Queue, c jetstream.ConsumerConfig) error {
 	case c.AckPolicy != jetstream.AckExplicitPolicy:
 		return problem(CodeSettings, "the consumer %s doesn't have the acknowledgement policy explicit", q.Group)
 	case c.MaxDeliver > 0:
-		return problem(CodeSettings, "the consumer %s gives a message up after %d deliveries, which would lose it during an outage: "+
+		return problem(CodeSettings, "the consumer %s gives up a message after %d deliveries, which would lose it during an outage: "+
 			"set its max deliver to -1", q.Group, c.MaxDeliver)
 	case !slices.Equal(subjects, q.Subjects) && len(subjects)+len(q.Subjects) > 0:
 		return problem(CodeSettings, "the consumer %s reads the subjects %q, and the definition names %q", q.Group, subjects,

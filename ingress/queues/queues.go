@@ -25,11 +25,11 @@ type ErrorSink interface {
 	Record(e oversight.ErrorEntry)
 }
 
-// Queues reads queues in the background. Without any, it does nothing.
+// Queues reads queues in the background.
 type Queues struct {
 	Options
 
-	// changing is held by what starts or stops readers. It guards the fields up to mu.
+	// changing is locked while readers are started or stopped. It guards the fields up to mu.
 	changing sync.Mutex
 	metrics  *metrics // nil until there is a queue
 	closed   bool
@@ -44,7 +44,7 @@ func New(o Options) *Queues { return &Queues{Options: o, readers: map[string]*re
 // closeTimeout bounds the wait for a reader whose queue is no longer read: its messages in flight are committed within it.
 const closeTimeout = 10 * time.Second
 
-// Read has exactly these queues read from now on. A queue whose settings haven't changed goes on undisturbed.
+// Read starts and stops readers so that exactly these queues are read. A queue whose settings haven't changed keeps its reader.
 func (q *Queues) Read(wanted []receiving.Queue) error {
 	q.changing.Lock()
 	defer q.changing.Unlock()
@@ -87,7 +87,7 @@ func (q *Queues) keep(wanted []receiving.Queue) (stale map[string]*reader, added
 	return stale, added
 }
 
-// Close stops reading, and waits until the messages in flight are acknowledged, or given up.
+// Close stops reading, and waits until the messages in flight are acknowledged or abandoned.
 func (q *Queues) Close(ctx context.Context) error {
 	q.changing.Lock()
 	defer q.changing.Unlock()

@@ -68,7 +68,7 @@ func (s *rabbitSession) ended(broken <-chan *amqp091.Error) error {
 		}
 		return errors.New("the connection was closed")
 	case <-time.After(time.Second):
-		return problem(CodeMissing, "the broker has ended reading: the queue %s was deleted, or its node is down", s.queue.Name)
+		return problem(CodeMissing, "RabbitMQ has stopped delivering: the queue %s was deleted, or its node is down", s.queue.Name)
 	}
 }
 
@@ -158,7 +158,7 @@ func rabbitProblem(err error, q receiving.Queue) error {
 	case refused.Code == amqp091.NotAllowed:
 		return problem(CodeRefused, "RabbitMQ refuses the virtual host: %s", refused.Reason)
 	case refused.Code == amqp091.PreconditionFailed, refused.Code == amqp091.ResourceLocked, refused.Code == amqp091.NotImplemented:
-		return problem(CodeSettings, "RabbitMQ refuses to have the queue read: %s", refused.Reason)
+		return problem(CodeSettings, "RabbitMQ refuses the consumer: %s", refused.Reason)
 	}
 	return fmt.Errorf("read RabbitMQ: %w", err)
 }

@@ -28,7 +28,7 @@ const (
 	// Commits are retried after firstRetry, which doubles up to maxRetry.
 	firstRetry = 250 * time.Millisecond
 	maxRetry   = 5 * time.Second
-	// maxSplits is how often a message is split before it is passed on as a whole.
+	// maxSplits is how many times splitting a message may fail before it is passed on as a whole.
 	maxSplits = 3
 	// reportEvery is the least time between two reports of messages that can't be committed.
 	reportEvery = 20 * time.Second
@@ -42,7 +42,7 @@ type message struct {
 
 	// ack acknowledges the message; its failure means that it may be delivered again.
 	ack func() error
-	// hold tells the broker that the message is still being handled; nil if it needn't know.
+	// hold reports to the broker that the message is still being handled; nil if that isn't needed.
 	hold func()
 	// ended is called last, whether the message was acknowledged or not; nil for nothing.
 	ended func()
@@ -164,7 +164,7 @@ func open(ctx context.Context, q receiving.Queue, secret func(string) (string, e
 	}
 }
 
-// probe measures how many messages wait, and ends a session whose connection no longer answers.
+// probe counts the waiting messages, and ends a session whose connection no longer responds.
 func (r *reader) probe(ctx context.Context, s session, end context.CancelCauseFunc) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, probeTimeout)

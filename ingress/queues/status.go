@@ -36,7 +36,7 @@ func problem(code, format string, args ...any) *ProblemError {
 	return &ProblemError{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// problemOf classifies an error. What isn't known is a connection that broke.
+// problemOf classifies an error. Any other error counts as a broken connection.
 func problemOf(err error) *ProblemError {
 	var p *ProblemError
 	switch {

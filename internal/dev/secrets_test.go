@@ -46,11 +46,12 @@ func TestDevSecretsFitEveryProvider(t *testing.T) {
 	}
 	require.Equal(t, []string{"app-store", "google-pubsub", "kinde", "paypal", "plaid", "sns", "truelayer"}, refused,
 		"they sign by certificate, or with keys that they publish")
-	require.Empty(t, catalogue.KeySets(), "nobody is asked for keys before a provider is connected")
+	require.Empty(t, catalogue.KeySets(), "no sender is asked for keys before its provider is connected")
 	require.NotContains(t, given, "KINDE_DOMAIN", "it isn't a secret, and its host would be asked for keys")
 }
 
-// A command in another terminal, without the variables of `make run`, has its definitions and the secret of an own one.
+// A command in another terminal, without the variables of `make run`, has its definitions, and the secret of one that isn't
+// built in.
 func TestCommandsHaveTheDefinitionsOfMakeRun(t *testing.T) {
 	folder := t.TempDir()
 	text, err := providers.Skeleton("orders")

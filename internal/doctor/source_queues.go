@@ -10,7 +10,7 @@ import (
 
 const sourceQueues = "source queues"
 
-// examineSourceQueues reports the queues that an ingress can't read, as the ingresses say.
+// examineSourceQueues reports the queues that ingresses can't read, from the error log.
 func (d *doctor) examineSourceQueues(ctx context.Context) {
 	problems, err := d.store.Errors.QueueProblems(ctx)
 	if err != nil {
@@ -22,10 +22,10 @@ func (d *doctor) examineSourceQueues(ctx context.Context) {
 	}
 }
 
-// waitingMessages is how many messages of a queue are a warning.
+// waitingMessages is how many messages in a queue are too many.
 const waitingMessages = 10_000
 
-// trySourceQueues connects to each queue from this machine. Credentials that only ingresses have are no failure.
+// trySourceQueues connects to each queue from this machine. A missing credential is only a warning: an ingress may have it.
 func (d *doctor) trySourceQueues(ctx context.Context, catalogue *providers.Catalogue) {
 	for _, q := range catalogue.Queues() {
 		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)
@@ -39,7 +39,7 @@ func (d *doctor) trySourceQueues(ctx context.Context, catalogue *providers.Catal
 			d.add(check, resultFail, place+": "+s.Problem.Text, queues.Advice(s.Problem.Code))
 		case s.Waiting > waitingMessages:
 			d.add(check, resultWarn, fmt.Sprintf("%s: %d messages wait", place, s.Waiting),
-				"see that an ingress runs, or start more of them; `holdfast_source_queue_waiting` shows whether it falls")
+				"check that an ingress runs, or start more of them; `holdfast_source_queue_waiting` shows whether it falls")
 		case s.Waiting < 0:
 			d.add(check, resultOK, place+" can be read", "")
 		default:
