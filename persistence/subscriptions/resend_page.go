@@ -36,7 +36,7 @@ SELECT s.id, s.name, s.settings, s.version, s.destination_id, s.active, d.name, 
 
 	// wasProcessedElsewhere is true for an imported event that the previous system had processed: no run has processed it here.
 	wasProcessedElsewhere = `
-       EXISTS (SELECT FROM events WHERE id = wanted.id AND run_id = '' AND receipt->'imported' IS NOT NULL OFFSET 0)`
+       EXISTS (SELECT FROM events WHERE id = hit.id AND run_id = '' AND receipt->'imported' IS NOT NULL OFFSET 0)`
 
 	// resentEvents continues after $3, which is null at the beginning.
 	resentEvents = `
@@ -50,30 +50,29 @@ SELECT ` + resentColumns + ` FROM events AS e
        WINDOW page AS (ORDER BY id)) AS next WHERE fits))
  ORDER BY e.id`
 
-	// wantedOfResend are the events $1 with their order keys $5, twice: as outbox.OrderOfHit reads them, too.
-	wantedOfResend = `unnest($1::uuid[], $5::text[]) WITH ORDINALITY AS wanted (id, order_key, n)
- CROSS JOIN LATERAL (SELECT wanted.order_key, wanted.n) AS hit`
+	// resentHits are the events $1 with their order keys $5.
+	resentHits = `unnest($1::uuid[], $5::text[]) WITH ORDINALITY AS hit (id, order_key, n)`
 
 	// resendMissing queues events that never had a delivery, resendAll those without an open one. Ended deliveries are queued as a
 	// new generation, and their dead letters wait for the outcome. Both skip events that were processed elsewhere and have no
 	// delivery, unless $4 is set.
 	resendMissing = `
 INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, ` + outbox.OrderColumns + `)
-SELECT id, $2, $3, true, ` + outbox.OrderOfHit + `
-  FROM ` + wantedOfResend + `
- WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0)
+SELECT hit.id, $2, $3, true, ` + outbox.OrderOfHit + `
+  FROM ` + resentHits + `
+ WHERE NOT EXISTS (SELECT FROM deliveries WHERE event_id = hit.id AND subscription_id = $2 OFFSET 0)
    AND ($4 OR NOT` + wasProcessedElsewhere + `)
     ON CONFLICT DO NOTHING`
 
 	resendAll = `
 WITH queued AS (
      INSERT INTO delivery_queue (event_id, subscription_id, destination_id, own_id, generation, ` + outbox.OrderColumns + `)
-     SELECT wanted.id, $2, $3, true, coalesce(1 + greatest(d.generation, l.failures - 1), 0), ` + outbox.OrderOfHit + `
-       FROM ` + wantedOfResend + `
+     SELECT hit.id, $2, $3, true, coalesce(1 + greatest(d.generation, l.failures - 1), 0), ` + outbox.OrderOfHit + `
+       FROM ` + resentHits + `
        LEFT JOIN LATERAL (SELECT generation FROM deliveries
-                           WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
+                           WHERE event_id = hit.id AND subscription_id = $2 OFFSET 0) AS d ON true
        LEFT JOIN LATERAL (SELECT max(failures) AS failures FROM dead_letters
-                           WHERE event_id = wanted.id AND subscription_id = $2) AS l ON true
+                           WHERE event_id = hit.id AND subscription_id = $2) AS l ON true
       WHERE $4 OR d.generation IS NOT NULL OR NOT` + wasProcessedElsewhere + `
          ON CONFLICT DO NOTHING
   RETURNING event_id

@@ -30,11 +30,11 @@ SELECT count(q.event_id), count(*) FILTER (WHERE q.event_id IS NULL AND d.status
        count(*) FILTER (WHERE q.event_id IS NULL AND d.status = 'failed'),
        count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL AND NOT elsewhere),
        count(*) FILTER (WHERE q.event_id IS NULL AND d.event_id IS NULL AND elsewhere)
-  FROM unnest($1::uuid[]) AS wanted (id)
+  FROM unnest($1::uuid[]) AS hit (id)
   LEFT JOIN LATERAL (
-       SELECT event_id, status FROM deliveries WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS d ON true
+       SELECT event_id, status FROM deliveries WHERE event_id = hit.id AND subscription_id = $2 OFFSET 0) AS d ON true
   LEFT JOIN LATERAL (
-       SELECT event_id FROM delivery_queue WHERE event_id = wanted.id AND subscription_id = $2 OFFSET 0) AS q ON true
+       SELECT event_id FROM delivery_queue WHERE event_id = hit.id AND subscription_id = $2 OFFSET 0) AS q ON true
  CROSS JOIN LATERAL (SELECT` + wasProcessedElsewhere + ` AS elsewhere) AS was`
 
 	// resentOf reads the first of some events.

@@ -44,7 +44,7 @@ INSERT INTO dead_letters (
        event_id, subscription_id, provider, source, key, type, receipt, raw_body, step, error_class, error_code, error_message,
        attempts, first_failed_at, workflow_id, last_failed_at, run_id)
 SELECT e.id, f.subscription_id, e.provider, e.source, e.key, e.type, e.receipt, '', $5, 'failed', f.code,
-       'the ' || CASE f.code WHEN 'order_by_error' THEN 'order_by' ELSE 'filter' END
+       'the ' || CASE f.code WHEN '` + delivery.CodeOrderByError + `' THEN 'order_by' ELSE 'filter' END
        || ' of the subscription could not be evaluated', 0, t.at, e.workflow_id, t.at, ''
   FROM failed AS f CROSS JOIN LATERAL (SELECT * FROM events WHERE id = f.event_id OFFSET 0) AS e
  CROSS JOIN (SELECT clock_timestamp() AS at) AS t
