@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// headsOf reads the oldest heads of a subscription, or the one of key $2. Up to 1,000 deliveries behind a head are counted; of
-	// more, the places of the first and the last one say how many there are at most.
+	// headsOf reads the oldest heads of a subscription, or the one of key $2. Up to 1,000 deliveries behind a head are counted; if
+	// there are more, the places of the first and the last one give an upper bound.
 	headsOf = `
 SELECT ` + keyOfQ + `, q.event_id::text, ` + openStatus + `, q.order_state = 'paused', q.attempts, q.last_code, q.head_since,
        CASE WHEN q.lease IS NULL OR q.due_at <= statement_timestamp() THEN nullif(q.due_at, 'infinity') END,
@@ -94,13 +94,16 @@ UPDATE delivery_queue SET order_state = 'paused', due_at = 'infinity', lease = N
  WHERE event_id = $1::uuid AND subscription_id = $2 AND order_state = 'head'`
 )
 
-// Ordered returns how far the ordered deliveries of a subscription are, with up to limit heads: those that have been there the
-// longest. A key that isn't "" selects one.
+// Ordered returns the state of a subscription's ordered deliveries, with up to limit heads: those that have been there the
+// longest. A key that isn't "" selects one; it may be a value that delivery.OrderKey would shorten.
 func (s *Store) Ordered(ctx context.Context, subscriptionID int64, key string, limit int) (o delivery.Ordered, err error) {
 	o.Heads = []delivery.OrderHead{}
 	b := &pgx.Batch{}
 	b.Queue(postgres.InOrder)
-	key = StoredOrderKey(subscriptionID, postgres.Clean(key))
+	if key, err = delivery.OrderKey(key); err != nil {
+		return o, err
+	}
+	key = StoredOrderKey(subscriptionID, key)
 	b.Queue(headsOf, subscriptionID, key, min(limit, delivery.MaxOrderHeads)).Query(func(rows pgx.Rows) (err error) {
 		o.Heads, err = pgx.AppendRows(o.Heads, rows, func(row pgx.CollectableRow) (h delivery.OrderHead, err error) {
 			err = row.Scan(&h.OrderKey, &h.EventID, &h.Status, &h.Paused, &h.Attempts, &h.Code, &h.Since, &h.DueAt, &h.Waiting)
@@ -114,7 +117,7 @@ func (s *Store) Ordered(ctx context.Context, subscriptionID int64, key string, l
 	return o, postgres.Failure("read ordered deliveries", s.db.SendRead(ctx, b))
 }
 
-// OrderBacklog returns how far the ordered deliveries of all subscriptions are. It counts up to 20 blocked keys of each.
+// OrderBacklog returns the state of the ordered deliveries of all subscriptions. It counts up to 20 blocked keys of each.
 func (s *Store) OrderBacklog(ctx context.Context) (l delivery.OrderBacklog, err error) {
 	b := &pgx.Batch{}
 	b.Queue(postgres.InOrder)

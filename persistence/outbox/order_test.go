@@ -32,7 +32,8 @@ func (o ordered) queue(keys ...string) []string {
 	ids := o.Queue(1, len(keys))
 	o.Exec(`
 UPDATE delivery_queue AS q
-   SET due_at = 'infinity', order_key = '1:' || hit.order_key, order_state = 'new', order_xid = pg_current_xact_id(), order_place = hit.n
+   SET due_at = 'infinity', order_key = '1:' || hit.order_key, order_state = 'new', order_xid = pg_current_xact_id(),
+       order_place = hit.n
   FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS hit (id, order_key, n) WHERE q.event_id = hit.id`, ids, keys)
 	return ids
 }
@@ -319,7 +320,8 @@ func TestAKeyWithoutAHeadIsFound(t *testing.T) {
 		require.False(t, more)
 		require.Len(t, o.Outbox.Sorts(), 1)
 	}
-	require.Equal(t, []string{"1:a"}, persistencetest.Value[[]string](o.Database, `SELECT array_agg(DISTINCT order_key) FROM delivery_order_freed`))
+	require.Equal(t, []string{"1:a"},
+		persistencetest.Value[[]string](o.Database, `SELECT array_agg(DISTINCT order_key) FROM delivery_order_freed`))
 	_, out = o.attempts()
 	require.Equal(t, ids[1:2], out)
 	for _, j := range jobs {
@@ -350,13 +352,16 @@ func TestManyRestoredDeliveriesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	o := newOrdered(t)
 	o.Exec(`
-INSERT INTO delivery_queue (event_id, subscription_id, destination_id, due_at, order_key, order_state, order_xid, order_place, generation)
-SELECT gen_random_uuid(), 1, 1, 'infinity', '1:a', 'new', (4000000000000 + n)::text::xid8, 1, n FROM generate_series(6000, 1, -1) AS n`)
+INSERT INTO delivery_queue (
+       event_id, subscription_id, destination_id, due_at, order_key, order_state, order_xid, order_place, generation)
+SELECT gen_random_uuid(), 1, 1, 'infinity', '1:a', 'new', (4000000000000 + n)::text::xid8, 1, n
+  FROM generate_series(6000, 1, -1) AS n`)
 	last := o.queue("a")
 	o.sort()
 	require.Equal(t, 6001, o.Waiting(1))
 	require.Equal(t, "6000 1", persistencetest.Value[string](o.Database, `
-SELECT count(*) || ' ' || count(DISTINCT generation - order_place) FROM delivery_queue WHERE order_key = '1:a' AND generation > 0`))
+SELECT count(*) || ' ' || count(DISTINCT generation - order_place) FROM delivery_queue
+ WHERE order_key = '1:a' AND generation > 0`))
 	require.Equal(t, last[0], persistencetest.Value[string](o.Database,
 		`SELECT event_id::text FROM delivery_queue WHERE order_state = 'waiting' ORDER BY order_place DESC LIMIT 1`))
 }
@@ -401,4 +406,22 @@ func TestTheCountsOfALongKeyAreBounded(t *testing.T) {
 	none, err := o.Outbox.Ordered(t.Context(), 1, "b", 10)
 	require.NoError(t, err)
 	require.Empty(t, none.Heads)
+}
+
+// An operator looks for the value that the event has, not for the hash that a long one is stored as.
+func TestAKeyIsFoundByItsValue(t *testing.T) {
+	t.Parallel()
+	o := newOrdered(t)
+	for _, value := range []string{strings.Repeat("k", delivery.MaxOrderKey+1), "a\x00b"} {
+		stored, err := delivery.OrderKey(value)
+		require.NoError(t, err)
+		ids := o.queue(stored)
+		o.sort()
+		for _, key := range []string{value, stored} {
+			found, err := o.Outbox.Ordered(t.Context(), 1, key, 10)
+			require.NoError(t, err)
+			require.Len(t, found.Heads, 1)
+			require.Equal(t, ids[0], found.Heads[0].EventID)
+		}
+	}
 }
