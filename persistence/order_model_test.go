@@ -91,7 +91,8 @@ func (m *orderModel) end() {
 // sort sorts what can be sorted. Transactions of other tests only delay it.
 func (m *orderModel) sort() {
 	const left = `SELECT EXISTS (SELECT FROM delivery_order_freed)
-	           OR EXISTS (SELECT FROM delivery_queue WHERE order_state = 'new' AND subscription_id = $1 AND event_id <> ALL ($2::uuid[]))`
+	           OR EXISTS (SELECT FROM delivery_queue
+	                       WHERE order_state = 'new' AND subscription_id = $1 AND event_id <> ALL ($2::uuid[]))`
 	for end := time.Now().Add(time.Minute); value[bool](m.database, left, m.sub.ID, append([]string{}, m.ids...)); {
 		_, err := m.Outbox.SortOrdered(m.database.t.Context())
 		require.NoError(m.t, err)
@@ -261,7 +262,9 @@ func TestOrderedDeliveriesAgreeWithTheModel(t *testing.T) {
 		m.paused = map[string]bool{}
 		m.exec(`UPDATE delivery_queue SET order_state = 'head', due_at = now() WHERE order_state = 'paused' AND subscription_id = $1`,
 			m.sub.ID)
-		for value[bool](db, `SELECT EXISTS (SELECT FROM delivery_queue WHERE subscription_id = $1)`, m.sub.ID) {
+		const isOpen = `SELECT EXISTS (SELECT FROM delivery_queue WHERE subscription_id = $1)`
+		for end := time.Now().Add(time.Minute); value[bool](db, isOpen, m.sub.ID); {
+			require.True(rt, time.Now().Before(end), "a delivery is never leased")
 			db.exec(`UPDATE destination_states SET next_at = now(), held = '', low_at = '-infinity'`)
 			for m.lease(); len(m.attempt) > 0; {
 				m.finish(delivery.OK, false)
@@ -309,7 +312,9 @@ func (e *orderedEndpoint) count() (n int) {
 }
 
 // dispatch is a dispatcher that fails often, and loses attempts as if it was killed.
-func (e *orderedEndpoint) dispatch(ctx context.Context, db *database, to delivery.Subscription, typeOf *sync.Map, isDone func() bool) error {
+func (e *orderedEndpoint) dispatch(
+	ctx context.Context, db *database, to delivery.Subscription, typeOf *sync.Map, isDone func() bool,
+) error {
 	for ctx.Err() == nil && !isDone() {
 		if _, err := db.Outbox.SortOrdered(ctx); err != nil {
 			return err
@@ -372,11 +377,13 @@ func TestTwoDispatchersKeepTheOrderOfTheFeed(t *testing.T) {
 	var typeOf sync.Map
 	var failed atomic.Bool
 	isDone := func() bool { return failed.Load() || e.count() >= writers*each }
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
 	var group errgroup.Group
 	for range 2 {
 		second := openURL(t, db.url)
 		group.Go(func() error {
-			err := e.dispatch(t.Context(), second, to, &typeOf, isDone)
+			err := e.dispatch(ctx, second, to, &typeOf, isDone)
 			if err != nil {
 				failed.Store(true)
 			}

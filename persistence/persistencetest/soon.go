@@ -2,8 +2,8 @@ package persistencetest
 
 import "time"
 
-// Soon follows all that was stored until now, and is no later than this week: a purge up to a time after it also drops the
-// partitions of this week, and counts them.
+// Soon returns a time after everything stored so far, and before the end of this week. A purge up to a later time would also drop
+// this week's partitions, and count them as rows.
 func Soon() time.Time {
 	const week = 7 * 24 * time.Hour
 	now := time.Now()

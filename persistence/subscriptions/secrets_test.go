@@ -28,8 +28,7 @@ func listedVariables(d *persistencetest.Database) string {
 	return persistencetest.Value[string](d, `SELECT coalesce(string_agg(name || ' by ' || added_by, ', ' ORDER BY name), '') FROM destination_variables`)
 }
 
-// Only a variable that an admin has named resolves, and only while a destination names it.
-// A queue's password may be in a variable, as an endpoint's secrets.
+// A queue's password may be in a variable, like an endpoint's secrets.
 func TestVariablesOfQueues(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.Open(t, withVariables)
@@ -66,6 +65,7 @@ func TestVariablesOfQueues(t *testing.T) {
 	}
 }
 
+// Only a variable that an admin has named resolves, and only while a destination names it.
 func TestVariablesOfDestinations(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.Open(t, withVariables)
