@@ -137,13 +137,13 @@ func (d *doctor) reportOrder(l delivery.OrderBacklog, blockers []feed.Blocker) {
 	if l.OldestUnsorted > behindWarn {
 		d.add("ordered deliveries", above(l.OldestUnsorted, behindWarn, behindFail), fmt.Sprintf(
 			"have waited for %s for the end of transactions that began earlier: %s", word.Age(l.OldestUnsorted), blockersOf(blockers)),
-			"if no transaction is that old, no worker runs; otherwise look what the process does, and end it "+
+			"if no transaction is that old, no worker is running; otherwise find out what that process does, and end it "+
 				"(`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
 	}
 	if l.Blocked > 0 {
 		d.add("ordered keys", resultWarn, fmt.Sprintf("%d blocked for more than %s, the oldest for %s, of %s", l.Blocked,
 			word.Duration(delivery.OrderBlockedAfter), word.Age(l.OldestHead), strings.Join(l.Examples, ", ")),
-			"`holdfast subscription order NAME` shows which delivery fails; skip it or cancel it if others shall go first")
+			"`holdfast subscription order NAME` shows which delivery fails; skip or cancel it if the others should go first")
 	}
 }
 

@@ -32,8 +32,8 @@ func (d *doctor) reportFeed(lag feed.Lag) {
 		detail += "; it waits for " + blockersOf(lag.Blockers)
 	}
 	d.add("change feed", above(lag.Behind, behindWarn, behindFail), detail,
-		"a transaction that writes, in any database of the cluster, holds it back until it ends: look what the process does, and end "+
-			"it (`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
+		"a transaction that writes, in any database of the cluster, holds it back until it ends: find out what that process does, "+
+			"and end it (`SELECT pg_terminate_backend(pid)`, `ROLLBACK PREPARED`)")
 }
 
 func blockersOf(all []feed.Blocker) string {

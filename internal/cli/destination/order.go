@@ -18,7 +18,7 @@ import (
 // orderCommand returns `holdfast subscription order`.
 func orderCommand() *cobra.Command {
 	var key string
-	command := named(kindSubscription, "order", "List ordered keys: what blocks how many others",
+	command := named(kindSubscription, "order", "List ordered keys, and what blocks them",
 		"  holdfast subscription order customers-to-crm\n"+
 			"  holdfast subscription order customers-to-crm --key cus_42",
 		func(c *cobra.Command, a *cli.API, name string) error {
@@ -51,22 +51,26 @@ func writeOrder(w io.Writer, subscription string, o delivery.Ordered) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s keys with open deliveries, %s deliveries behind their heads\n", atMost(o.Keys), atMost(o.Waiting))
+	fmt.Fprintf(w, "\nKeys with a head: %s; deliveries behind heads: %s\n", counted(o.Keys), counted(o.Waiting))
 	if o.Unsorted > 0 {
-		fmt.Fprintf(w, "%s deliveries wait for an earlier transaction to end, since %s: holdfast doctor\n",
-			atMost(o.Unsorted), cli.OptionalTimeText(o.UnsortedSince))
+		fmt.Fprintf(w, "Deliveries delayed by an earlier transaction: %s, since %s. Find it with holdfast doctor\n",
+			counted(o.Unsorted), cli.OptionalTimeText(o.UnsortedSince))
 	}
-	if blocked != nil {
-		fmt.Fprintf(w, "Why it fails: holdfast delivery show %s %s\n"+
-			"Let the others go first: holdfast delivery skip %s %s\n"+
-			"Give it up: holdfast delivery cancel %s %s\n",
-			blocked.EventID, subscription, blocked.EventID, subscription, blocked.EventID, subscription)
+	if blocked == nil {
+		return nil
+	}
+	first := "See why it fails: holdfast delivery show"
+	if blocked.Paused {
+		first = "Resume the key: holdfast delivery resume"
+	}
+	for _, step := range []string{first, "Let the others go first: holdfast delivery skip", "Give it up: holdfast delivery cancel"} {
+		fmt.Fprintf(w, "%s %s %s\n", step, blocked.EventID, subscription)
 	}
 	return nil
 }
 
-// atMost says that a count was stopped.
-func atMost(n int) string {
+// counted formats a count that stops at delivery.MaxOrderCounted.
+func counted(n int) string {
 	if n >= delivery.MaxOrderCounted {
 		return "at least " + strconv.Itoa(n)
 	}
@@ -97,11 +101,11 @@ func headCommand(verb, short, long, past string) *cobra.Command {
 func headCommands() []*cobra.Command {
 	return []*cobra.Command{
 		headCommand("skip", "Move the head of an ordered key to the end of the key",
-			"Let the deliveries behind this one go first: it is attempted again after those that\nwait now.",
+			"Let the deliveries behind this one go first. It is attempted again after those that\nare queued now.",
 			"goes to the end of its key"),
 		headCommand("pause", "Pause an ordered key at its head",
 			"Attempt neither this delivery nor those behind it until you resume it.", "is paused, and so is its key"),
-		headCommand("resume", "Attempt the head of an ordered key now, also if it is paused",
+		headCommand("resume", "Attempt the head of an ordered key now, even if it is paused",
 			"Attempt this delivery now; the others of its key follow.", "is due now"),
 	}
 }
