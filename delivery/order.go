@@ -66,16 +66,17 @@ func (s Subscription) KeyOf(ctx context.Context, m Message) (key string, failed 
 	return result.key, result.failed
 }
 
-// Ordered is how far the ordered deliveries of a subscription are.
+// Ordered describes the open ordered deliveries of a subscription.
 type Ordered struct {
 	// Heads are the keys whose head has been there the longest. The head of a key is the one delivery of it that may be attempted.
 	Heads []OrderHead `json:"heads"`
-	// Keys counts keys with open deliveries, Waiting the deliveries behind heads, each up to MaxOrderCounted.
-	Keys    int `json:"keys"`
+	// Keys counts keys with a head, up to 10,000.
+	Keys int `json:"keys"`
+	// Waiting counts the deliveries behind heads, up to 10,000.
 	Waiting int `json:"waiting"`
-	// Unsorted counts deliveries, up to MaxOrderCounted, that wait for the end of transactions that began before the one that queued
-	// them. UnsortedSince is when the first one was queued.
-	Unsorted      int        `json:"unsorted"`
+	// Unsorted counts deliveries, up to 10,000, that wait for the end of transactions that began before the one that queued them.
+	Unsorted int `json:"unsorted"`
+	// UnsortedSince is when the first unsorted delivery was queued, or skipped.
 	UnsortedSince *time.Time `json:"unsorted_since,omitempty"`
 }
 
@@ -97,11 +98,11 @@ type OrderHead struct {
 	// Since is when the delivery became the head.
 	Since time.Time  `json:"since"`
 	DueAt *time.Time `json:"due_at,omitempty"`
-	// Waiting counts the deliveries behind it, up to MaxOrderCounted.
+	// Waiting counts the deliveries behind it. Above 1,000 it is an upper bound: some of those counted may have been canceled.
 	Waiting int `json:"waiting"`
 }
 
-// OrderBacklog is how far all ordered deliveries are. All subscriptions count, also deleted ones.
+// OrderBacklog describes the open ordered deliveries of all subscriptions, including deleted ones.
 type OrderBacklog struct {
 	// Blocked counts keys whose head has been there for longer than OrderBlockedAfter while others wait behind it.
 	Blocked int
@@ -111,5 +112,5 @@ type OrderBacklog struct {
 	Examples []string
 }
 
-// OrderBlockedAfter is after which time at the head of its key a delivery is reported to block others.
+// OrderBlockedAfter is how long a delivery may be the head of its key before it is reported to block the others.
 const OrderBlockedAfter = 5 * time.Minute
