@@ -10,7 +10,7 @@
 --   paused   a head that an operator has paused
 --
 -- delivery_order_freed has a row for each key whose head has ended, however it did: a trigger writes it, since many statements
--- end deliveries, and one that forgot it would block a key until somebody notices. The sorter (package outbox) makes the next
+-- end deliveries, and one that forgot it would block a key until an operator notices. The sorter (package outbox) makes the next
 -- delivery of the key the head. Rows come and go as in delivery_queue.
 --
 -- Locks: delivery_queue, for an instant, for the columns, the constraint and the trigger; none that block reads or writes for the

@@ -9,8 +9,8 @@ import (
 	"holdfast/event"
 )
 
-// routes has what this process knows of each way out of it, by the name of the proxy; "" is the direct one. Each proxy is in
-// another network, which may be down while the others are up.
+// routes has what this process knows of each way out of it, by the name of the proxy; "" is the direct one. Each of
+// them may be down while the others work.
 type routes struct {
 	mu     sync.Mutex
 	all    map[string]*route

@@ -16,7 +16,7 @@ const (
 	// window ago or more. A window of 0 never ends. A repeated claim keeps the time of the first one. The end of the window is
 	// stored for the purge only: claims use the window of their own current definition. The age is the difference between the two
 	// times of the refused row, compared as times, since a day of an interval is not always 24 hours. The owner's time counts in
-	// whole milliseconds: a start, which asked before, knows only the time in the owner's ID.
+	// whole milliseconds, because the check before a workflow starts has only the time in the owner's ID.
 	claimKeys = insertKeys + `
   FROM unnest($1::text[], $2::text[], $3::uuid[], $4::timestamptz[], $5::bigint[], $6::text[])
        AS claim (provider, key, event_id, seen, microseconds, fingerprint)

@@ -218,9 +218,9 @@ func (s *Store) sortOnce(ctx context.Context, u unsorted) error {
 	return nil
 }
 
-// FreeHeadless finds keys whose head has ended without a note, which nothing else would find: it was deleted while
-// triggers were disabled, or restored tables one by one. It reads a page of keys, and reports whether there are more. Only one
-// goroutine may call it.
+// FreeHeadless finds keys whose head has ended without a note, which nothing else would find: it was deleted while triggers were
+// disabled, or tables were restored one by one. It reads a page of keys, and reports whether there are more. Only one goroutine
+// may call it.
 func (s *Store) FreeHeadless(ctx context.Context) (more bool, err error) {
 	var read int
 	var isNoted bool
