@@ -2,14 +2,12 @@ package importer
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"holdfast/delivery"
 	"holdfast/internal/cli"
@@ -18,43 +16,6 @@ import (
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/httpapi"
 )
-
-// lines writes events in the format of import files.
-type lines struct{ to *json.Encoder }
-
-func newLines(w io.Writer) lines {
-	l := lines{json.NewEncoder(w)}
-	l.to.SetEscapeHTML(false)
-	return l
-}
-
-// publishedEvent is an event as a publisher would send it to the provider "events".
-type publishedEvent struct {
-	ID       string          `json:"id"`
-	Type     string          `json:"type"`
-	Source   string          `json:"source"`
-	Time     time.Time       `json:"time"`
-	Channels []string        `json:"channels,omitempty"`
-	Data     json.RawMessage `json:"data"`
-}
-
-type eventLine struct {
-	Record     string    `json:"record"`
-	Provider   string    `json:"provider"`
-	ReceivedAt time.Time `json:"received_at"`
-	Attempts   int       `json:"attempts,omitempty"`
-	Body       string    `json:"body"`
-}
-
-func (l lines) write(e movein.Event) error {
-	var body bytes.Buffer
-	text := json.NewEncoder(&body)
-	text.SetEscapeHTML(false)
-	if err := text.Encode(publishedEvent{e.ID, e.Type, e.Source, e.At, e.Channels, e.Data}); err != nil {
-		return fmt.Errorf("event %s: its payload is not JSON", e.ID)
-	}
-	return l.to.Encode(eventLine{"event", "events", e.At, e.Attempts, body.String()})
-}
 
 // sent counts deliveries.
 type sent struct {
@@ -218,68 +179,4 @@ func (m *move) sendOne(eventID, subscription string) (isNew bool, err error) {
 		}
 	}
 	return answer.Sent, nil
-}
-
-// moved is how a system differs from what is here.
-type moved struct {
-	Endpoints int      `json:"endpoints"`
-	Missing   int      `json:"missing"`
-	Differ    []string `json:"differ,omitempty"`
-	// Here counts selected deliveries that exist, and Undelivered those that don't.
-	Here        int64 `json:"deliveries_here"`
-	Undelivered int64 `json:"deliveries_missing"`
-	left
-}
-
-func (r moved) write(w io.Writer) error {
-	for _, name := range r.Differ {
-		fmt.Fprintln(w, "differs:", cli.Printable(name))
-	}
-	r.left.write(w)
-	return cli.WriteFields(w,
-		"endpoints", cli.Number(int64(r.Endpoints)),
-		"destinations and subscriptions missing here", cli.Number(int64(r.Missing)),
-		"differing", cli.Number(int64(len(r.Differ))),
-		"undelivered there, with a delivery here", cli.Number(r.Here),
-		"undelivered there, without a delivery here", cli.Number(r.Undelivered),
-	)
-}
-
-// compare reports how the system differs from what is here.
-func (m *move) compare() (r moved, err error) {
-	all, err := m.endpoints()
-	if err != nil {
-		return r, err
-	}
-	plan, err := m.plan(all)
-	r.Endpoints, r.Missing, r.Differ = len(all), plan.Create, plan.Differ
-	if err != nil || !m.sends() {
-		return r, err
-	}
-	var here, missing atomic.Int64
-	selected, _ := m.selection()
-	err = m.eachBatch(selected, func(e movein.Event, eventID string) error {
-		if eventID == "" {
-			missing.Add(1)
-			return nil
-		}
-		var found struct {
-			Status delivery.Status `json:"status"`
-		}
-		err := m.api.Read(m.c.Context(), cli.Path("deliveries", eventID, e.To), nil, &found)
-		var refused *cli.RefusalError
-		switch {
-		case err == nil && found.Status != delivery.Canceled:
-			here.Add(1)
-		case err == nil:
-			missing.Add(1)
-		case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
-			missing.Add(1)
-		default:
-			return err
-		}
-		return nil
-	})
-	r.Here, r.Undelivered, r.left = here.Load(), missing.Load()+m.left.Homeless+m.left.Gone, m.left
-	return r, err
 }
