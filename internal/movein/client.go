@@ -1,7 +1,6 @@
 package movein
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,67 +21,9 @@ const (
 	maxResponse    = 64 << 20 // in bytes
 	// tries is how often a request is sent while the system is busy or unreachable.
 	tries     = 5
-	pageSize  = 100
 	firstWait = 500 * time.Millisecond
 	maxWait   = 30 * time.Second
-	// maxItems bounds the items of a page, and maxKept those of a list that are kept in memory.
-	maxItems = 10_000
-	maxKept  = 100_000
 )
-
-// items are those of a page. A text of a few bytes for each would take much more memory than the text itself.
-type items[T any] []T
-
-// UnmarshalJSON reads up to maxItems.
-func (all *items[T]) UnmarshalJSON(text []byte) error {
-	in := json.NewDecoder(bytes.NewReader(text))
-	switch start, err := in.Token(); {
-	case err != nil:
-		return err
-	case start == nil: // null
-		return nil
-	case start != json.Delim('['):
-		return errors.New("a list has an unknown form")
-	}
-	for in.More() {
-		if len(*all) == maxItems {
-			return fmt.Errorf("a page has more than %d items", maxItems)
-		}
-		var one T
-		if err := in.Decode(&one); err != nil {
-			return err
-		}
-		*all = append(*all, one)
-	}
-	return nil
-}
-
-// pages refuses a list that never ends, or whose end isn't known. It compares a cursor with one before that moves ahead in
-// growing steps, which finds every repetition.
-type pages struct {
-	before string
-	n, at  int
-}
-
-func (p *pages) next(cursor string) error {
-	switch {
-	case cursor == "":
-		return errors.New("a list has another page, and doesn't say which")
-	case p.n > 0 && cursor == p.before:
-		return errors.New("the pages of a list repeat")
-	}
-	if p.n++; p.n >= p.at {
-		p.before, p.at = cursor, 2*p.n
-	}
-	return nil
-}
-
-func checkKept(n int) error {
-	if n > maxKept {
-		return fmt.Errorf("a list has more than %d items", maxKept)
-	}
-	return nil
-}
 
 // client reads JSON from an API.
 type client struct {
@@ -111,7 +52,7 @@ func (e *statusError) Error() string {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		hint = ": is the token right, and may it read everything?"
 	case http.StatusNotFound:
-		hint = ": is --from-url right, and --project?"
+		hint = ": check --from-url, and --project for Convoy"
 	}
 	return fmt.Sprintf("GET %s answers %d %s%s", e.path, e.status, http.StatusText(e.status), hint)
 }
@@ -170,19 +111,19 @@ func (c *client) once(ctx context.Context, path string, query url.Values, into a
 	limited := &io.LimitedReader{R: response.Body, N: maxResponse}
 	if err := json.NewDecoder(limited).Decode(into); err != nil {
 		if limited.N == 0 {
-			err = fmt.Errorf("a page is over %d MiB, which can't be read", maxResponse>>20)
+			err = fmt.Errorf("the response is over %d MiB, which is too large", maxResponse>>20)
 		}
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			err = errors.New("the answer is not JSON")
+			err = errors.New("the response isn't JSON: check --from-url")
 		}
 		var mistyped *json.UnmarshalTypeError // its text has no value
 		if errors.As(err, &mistyped) {
-			err = fmt.Errorf("its field %s has an unknown form", mistyped.Field)
+			err = fmt.Errorf("field %s has an unexpected type", mistyped.Field)
 		}
 		var mistimed *time.ParseError
 		if errors.As(err, &mistimed) {
-			err = errors.New("a time in it has an unknown form")
+			err = errors.New("a time isn't in RFC 3339")
 		}
 		return 0, fmt.Errorf("GET %s: %w", path, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"holdfast/delivery"
@@ -21,7 +20,6 @@ type convoy struct {
 }
 
 type convoyProject struct {
-	Type   string `json:"type"`
 	Config struct {
 		Signature struct {
 			Header   string `json:"header"`
@@ -54,29 +52,16 @@ func (c *convoy) path(segments ...string) string {
 	return "/api/v1/projects" + join(c.project) + join(segments...)
 }
 
-// eachOfConvoy reads all pages of a list, one after the other.
+func (p convoyPage[T]) part() []T { return p.Data.Content }
+
+func (p convoyPage[T]) next() (cursor string, hasNext bool) {
+	return p.Data.Pagination.Next, p.Data.Pagination.HasNext
+}
+
+// eachOfConvoy reads a list.
 func eachOfConvoy[T any](ctx context.Context, c *convoy, list string, query url.Values, each func(T) error) error {
-	query.Set("perPage", strconv.Itoa(pageSize))
 	query.Set("direction", "next")
-	var read pages
-	for {
-		var page convoyPage[T]
-		if err := c.get(ctx, c.path(list), query, &page); err != nil {
-			return err
-		}
-		for _, one := range page.Data.Content {
-			if err := each(one); err != nil {
-				return err
-			}
-		}
-		if !page.Data.Pagination.HasNext {
-			return nil
-		}
-		if err := read.next(page.Data.Pagination.Next); err != nil {
-			return fmt.Errorf("GET %s: %w", c.path(list), err)
-		}
-		query.Set("next_page_cursor", page.Data.Pagination.Next)
-	}
+	return eachPage[convoyPage[T]](ctx, c.client, c.path(list), query, "perPage", "next_page_cursor", eachOf(each))
 }
 
 // Endpoints implements System. The subscriptions are read first: those of a project fit into memory.
@@ -226,11 +211,4 @@ func (c *convoy) authenticate(e *Endpoint, one convoyEndpoint) {
 	if one.Certificate != nil {
 		e.hold("client certificate", "Convoy's API doesn't return its key: set http.certificate and http.key")
 	}
-}
-
-func sourceOf(owner, endpoint string) string {
-	if owner != "" {
-		return owner
-	}
-	return endpoint
 }

@@ -1,6 +1,7 @@
 package movein
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -27,7 +28,6 @@ type convoyEvent struct {
 }
 
 type convoyDelivery struct {
-	ID           string `json:"uid"`
 	EventID      string `json:"event_id"`
 	Subscription string `json:"subscription_id"`
 	EndpointID   string `json:"endpoint_id"`
@@ -86,7 +86,7 @@ func (c *convoy) undelivered(ctx context.Context, d convoyDelivery) (e Event, er
 		}
 		of = answer.Data
 	}
-	e = of.event(sourceOf(d.Endpoint.Owner, d.EndpointID))
+	e = of.event(cmp.Or(d.Endpoint.Owner, d.EndpointID))
 	if d.Source != nil && d.Source.ID != "" {
 		e.Source = d.Source.ID
 	}
@@ -95,18 +95,14 @@ func (c *convoy) undelivered(ctx context.Context, d convoyDelivery) (e Event, er
 }
 
 func (e convoyEvent) event(source string) Event {
-	id := e.Key
-	if id == "" {
-		id = e.ID
-	}
-	return Event{ID: id, Source: source, Type: e.Type, At: e.CreatedAt, Data: e.Data, IsGone: len(e.Data) == 0}
+	return Event{ID: cmp.Or(e.Key, e.ID), Source: source, Type: e.Type, At: e.CreatedAt, Data: e.Data, IsGone: len(e.Data) == 0}
 }
 
 // history reads all events. One for endpoints of several owners becomes one for each.
 func (c *convoy) history(ctx context.Context, s Selection, each func(Event) error) error {
 	owners := map[string]string{}
 	err := eachOfConvoy(ctx, c, "endpoints", url.Values{}, func(one convoyEndpoint) error {
-		owners[one.ID] = sourceOf(one.Owner, one.ID)
+		owners[one.ID] = cmp.Or(one.Owner, one.ID)
 		return checkKept(len(owners))
 	})
 	if err != nil {
@@ -121,7 +117,7 @@ func (c *convoy) history(ctx context.Context, s Selection, each func(Event) erro
 			sources[e.SourceID] = true
 		} else {
 			for _, id := range e.Endpoints {
-				sources[sourceOf(owners[id], id)] = true
+				sources[cmp.Or(owners[id], id)] = true
 			}
 		}
 		for source := range sources {

@@ -1,6 +1,7 @@
 package movein
 
 import (
+	"cmp"
 	"context"
 
 	"holdfast/delivery"
@@ -22,9 +23,9 @@ type convoySubscription struct {
 // subscribe adds a subscription of the endpoint.
 func (c *convoy) subscribe(ctx context.Context, e *Endpoint, to convoyEndpoint, s convoySubscription) error {
 	if s.Type == "cli" {
-		return nil // of a developer's machine
+		return nil // it is for a developer's machine
 	}
-	source := sourceOf(to.Owner, to.ID)
+	source := cmp.Or(to.Owner, to.ID)
 	if s.Source != nil && s.Source.ID != "" {
 		source = s.Source.ID
 		e.lose("source "+s.Source.Name, "point its sender to a provider of Holdfast, and let the subscription select that")
@@ -52,36 +53,6 @@ func (c *convoy) subscribe(ctx context.Context, e *Endpoint, to convoyEndpoint, 
 	}
 	e.Subscriptions = append(e.Subscriptions, made)
 	return nil
-}
-
-// convoyFilter is a filter of a subscription for one event type, or * for all. RawBody is as it was written; Body has its paths.
-type convoyFilter struct {
-	Type    string         `json:"event_type"`
-	Headers map[string]any `json:"headers"`
-	Body    map[string]any `json:"body"`
-	RawBody map[string]any `json:"raw_body"`
-	Query   map[string]any `json:"query"`
-	Path    map[string]any `json:"path"`
-}
-
-// jq translates a filter; "" for one that selects everything.
-func (f convoyFilter) jq(e *Endpoint) string {
-	if len(f.Headers)+len(f.Query)+len(f.Path) > 0 {
-		e.hold("filter of headers, query or path", "published events have none: filter by a field of the body")
-		return ""
-	}
-	body := f.RawBody
-	if len(body) == 0 {
-		body = f.Body
-	}
-	test, err := filter{root: ".body.data", of: Convoy}.jq(body)
-	if err != nil {
-		e.hold("filter", err.Error())
-	}
-	if test == "" || f.Type == "*" || f.Type == "" {
-		return test
-	}
-	return "(.event.type != " + quoted(f.Type) + " or " + test + ")"
 }
 
 // convoyStrategy is a retry policy. Its duration is in seconds.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"holdfast/delivery"
@@ -14,7 +15,7 @@ import (
 type Endpoint struct {
 	Destination   delivery.Destination
 	Subscriptions []delivery.Subscription
-	// Secrets sign requests, the newest first. Others expire.
+	// Secrets sign requests, the newest first; the others expire.
 	Secrets []Signing
 	// State is not ready if the system doesn't send to the endpoint, or Holdfast can't send as the system did. Reason says why.
 	State  delivery.DestinationState
@@ -90,19 +91,19 @@ func (e *Endpoint) moveUser() {
 		return
 	}
 	password, _ := u.User.Password()
-	pair := base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password))
-	headers := delivery.Headers{}
+	headers := delivery.Headers{"authorization": basicAuth(u.User.Username(), password)}
 	for name, value := range e.Destination.HTTP.Headers {
 		if strings.EqualFold(name, "authorization") {
-			pair = ""
+			delete(headers, "authorization")
 		}
 		headers[name] = value
 	}
-	if pair != "" {
-		headers["authorization"] = "Basic " + pair
-	}
 	u.User = nil
 	e.Destination.HTTP.URL, e.Destination.HTTP.Headers = u.String(), headers
+}
+
+func basicAuth(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }
 
 // maxName is the longest name of a destination, in bytes.
@@ -133,13 +134,8 @@ func subscription(name, to, source string, types []string) delivery.Subscription
 
 // withoutAll returns nil for a list that selects everything.
 func withoutAll(types []string) []string {
-	if len(types) == 0 {
+	if len(types) == 0 || slices.Contains(types, "*") {
 		return nil
-	}
-	for _, one := range types {
-		if one == "*" {
-			return nil
-		}
 	}
 	return types
 }

@@ -20,8 +20,8 @@ type filter struct {
 	of From
 }
 
-// jq translates a filter; "" for one that selects everything. The translation selects every event that the filter selects; what
-// has none is an error.
+// jq translates a filter; "" for one that selects everything. The translation selects every event that the filter selects. A
+// filter without a translation is an error.
 func (f filter) jq(tree map[string]any) (string, error) {
 	if f.of == Convoy {
 		return f.convoy(tree)
@@ -151,11 +151,11 @@ func (f filter) operatorTest(name string, value any) (string, error) {
 	case "$startsWith", "$endsWith":
 		text, isText := value.(string)
 		if !isText {
-			return "", fmt.Errorf("%s has no text", name)
+			return "", fmt.Errorf("%s needs a text", name)
 		}
 		return fmt.Sprintf("(type == \"string\" and %s(%s))", strings.ToLower(name[1:]), quoted(text)), nil
 	}
-	return "", fmt.Errorf("there is no equivalent of %s here", name)
+	return "", fmt.Errorf("Holdfast has no equivalent of %s", name)
 }
 
 var signs = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
@@ -181,7 +181,7 @@ func (f filter) compared(sign string, value any) (string, error) {
 func memberTest(name string, value any) (string, error) {
 	list, isList := value.([]any)
 	if !isList || len(list) == 0 {
-		return "", fmt.Errorf("%s has no list", name)
+		return "", fmt.Errorf("%s needs a list", name)
 	}
 	var literals []string
 	for _, one := range list {
@@ -198,88 +198,6 @@ func memberTest(name string, value any) (string, error) {
 	return test, nil
 }
 
-// convoy translates by Convoy's rules, for which an object, and a list of anything but numbers, texts and booleans, is no value.
-func (f filter) convoy(tree map[string]any) (string, error) {
-	var all []string
-	if err := f.add(&all, f.root, tree); err != nil || len(all) == 0 {
-		return "", err
-	}
-	return "([" + strings.Join(all, ", ") + "] | length > 0 and all)", nil
-}
-
-const noValue = `(type == "object" and . != {}) or (type == "array" and . != [] and ` +
-	`(.[0] | type == "null" or type == "object" or type == "array"))`
-
-func (f filter) add(all *[]string, path string, tree map[string]any) error {
-	for _, name := range slices.Sorted(maps.Keys(tree)) {
-		if strings.HasPrefix(name, "$") {
-			if path == f.root {
-				return fmt.Errorf("%s combines conditions", name)
-			}
-			test, err := f.convoyOperator(name, tree[name])
-			if err != nil {
-				return err
-			}
-			*all = append(*all, "("+path+" | "+test+")")
-			continue
-		}
-		if err := f.addField(all, path, name, tree[name]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f filter) addField(all *[]string, path, name string, value any) error {
-	for part := range strings.SplitSeq(name, ".") {
-		if _, err := strconv.Atoi(part); part == "$" || part == "" || err == nil {
-			return fmt.Errorf("%q searches lists", name)
-		}
-		path += "[" + quoted(part) + "]?"
-	}
-	switch value := value.(type) {
-	case map[string]any:
-		return f.add(all, path, value)
-	case []any:
-		return fmt.Errorf("%q compares lists", name)
-	}
-	literal, err := literalOf(value)
-	if err != nil {
-		return err
-	}
-	test, err := f.equals(value)
-	test = fmt.Sprintf("if type == \"array\" then any(.[]; . == %s) else %s end", literal, test)
-	*all = append(*all, "("+path+" | if . == null or "+noValue+" then empty else "+test+" end)")
-	return err
-}
-
-// convoyOperator tests a value as an operator of Convoy does. For $neq, $nin and $lt null passes.
-func (f filter) convoyOperator(name string, value any) (string, error) {
-	ofNull := "empty"
-	var test string
-	var err error
-	switch name {
-	case "$eq", "$neq", "$in", "$nin":
-		test, err = f.operatorTest(name, value)
-	case "$gt", "$gte", "$lt", "$lte":
-		n, isNumber := f.numberOf(value)
-		if !isNumber {
-			return "", fmt.Errorf("%s doesn't compare with a number", name)
-		}
-		_, err = literalOf(value)
-		test = fmt.Sprintf("(%s | . != null and . %s %s)", f.number(), signs[name], n)
-		if name == "$lt" { // what is no number isn't at least as great
-			test = fmt.Sprintf("(%s | . == null or . < %s)", f.number(), n)
-		}
-	default:
-		return "", fmt.Errorf("there is no equivalent of %s", name)
-	}
-	if name == "$neq" || name == "$nin" || name == "$lt" {
-		ofNull = "true"
-	}
-	return "if . == null then " + ofNull + " elif " + noValue + " then empty else " + test + " end", err
-}
-
 // literalOf returns a value in jq. Beyond maxExact a filter's number isn't what it was written as.
 func literalOf(value any) (string, error) {
 	const maxExact = 1 << 53
@@ -288,7 +206,7 @@ func literalOf(value any) (string, error) {
 		return "", fmt.Errorf("it compares with a list or an object")
 	case float64:
 		if math.Abs(value) > maxExact {
-			return "", fmt.Errorf("it compares with a number of more than 15 digits")
+			return "", fmt.Errorf("it compares with a number above 2^53")
 		}
 	}
 	text, err := json.Marshal(value)

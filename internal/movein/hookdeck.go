@@ -2,12 +2,9 @@ package movein
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"holdfast/delivery"
@@ -38,9 +35,7 @@ type hookdeckSource struct {
 }
 
 type hookdeckDestination struct {
-	ID         string     `json:"id"`
 	URL        string     `json:"url"`
-	CLI        string     `json:"cli_path"`
 	Method     string     `json:"http_method"`
 	Rate       int        `json:"rate_limit"`
 	RatePeriod string     `json:"rate_limit_period"`
@@ -71,29 +66,10 @@ type hookdeckRule struct {
 	Path     any    `json:"path"`
 }
 
-// eachOfHookdeck reads all pages of a list, which have the form of Outpost's.
+// eachOfHookdeck reads a list, whose pages have the form of Outpost's.
 func eachOfHookdeck[T any](ctx context.Context, c *client, list string, query url.Values, each func(T) error) error {
-	query.Set("limit", strconv.Itoa(pageSize))
 	query.Set("dir", "asc")
-	var read pages
-	for {
-		var page outpostPage[T]
-		if err := c.get(ctx, hookdeckAPI+list, query, &page); err != nil {
-			return err
-		}
-		for _, one := range page.Models {
-			if err := each(one); err != nil {
-				return err
-			}
-		}
-		if page.Pagination.Next == nil || *page.Pagination.Next == "" {
-			return nil
-		}
-		if err := read.next(*page.Pagination.Next); err != nil {
-			return fmt.Errorf("GET %s: %w", list, err)
-		}
-		query.Set("next", *page.Pagination.Next)
-	}
+	return eachPage[outpostPage[T]](ctx, c, hookdeckAPI+list, query, "limit", "next", eachOf(each))
 }
 
 // Endpoints implements System. Each connection becomes a destination: in Hookdeck it has the retries and the pause.
@@ -166,8 +142,7 @@ func (h *hookdeck) authenticate(e *Endpoint, to hookdeckDestination) {
 		case "BEARER_TOKEN":
 			e.Destination.HTTP.Headers = delivery.Headers{"authorization": "Bearer " + string(a.Config.Token)}
 		case "BASIC_AUTH":
-			pair := a.Config.Username + ":" + string(a.Config.Password)
-			e.Destination.HTTP.Headers = delivery.Headers{"authorization": "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))}
+			e.Destination.HTTP.Headers = delivery.Headers{"authorization": basicAuth(a.Config.Username, string(a.Config.Password))}
 		default:
 			e.hold("authentication", "Holdfast has no equivalent of "+a.Type)
 		}

@@ -1,6 +1,7 @@
 package movein
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -132,7 +133,7 @@ func TestAReasonNamesEverythingMissing(t *testing.T) {
 	require.Contains(t, e.Reason, "paused in Convoy")
 }
 
-// An endpoint that Holdfast can't have is named, and keeps no other one from being imported.
+// An endpoint that Holdfast refuses is named, and the others are imported.
 func TestAnEndpointThatIsRefusedIsLost(t *testing.T) {
 	t.Parallel()
 	endpoints := endpointsOf(t, answering(t, Svix, map[string]string{
@@ -156,10 +157,10 @@ func TestAnEndpointThatIsRefusedIsLost(t *testing.T) {
 		require.Nil(t, refused.Destination.HTTP, name)
 		require.Equal(t, "destination", refused.Lost[len(refused.Lost)-1].What)
 	}
-	require.NotContains(t, endpoints["svix-two"].Lost, "token")
+	require.NotContains(t, fmt.Sprint(endpoints["svix-two"].Lost), "token")
 }
 
-// Svix answers with a text of its own for a payload that it no longer has. It is no message.
+// Svix replaces a deleted payload with a text, which isn't the message.
 func TestAPayloadThatIsGoneIsMarked(t *testing.T) {
 	t.Parallel()
 	s := answering(t, Svix, map[string]string{
@@ -171,8 +172,9 @@ func TestAPayloadThatIsGoneIsMarked(t *testing.T) {
 	require.Equal(t, []bool{true, false}, gone)
 }
 
-// An endpoint of Convoy may verify the first of several versions, which only the advanced header has.
-func TestOlderSignatureVersionsPauseAnEndpoint(t *testing.T) {
+// An endpoint of Convoy may verify the first of several versions, which only the advanced header has. One whose secret can't be
+// used is paused, too.
+func TestASignatureThatWouldDifferPausesAnEndpoint(t *testing.T) {
 	t.Parallel()
 	endpoints := endpointsOf(t, answering(t, Convoy, map[string]string{
 		"/api/v1/projects/p1": `{"data": {"config": {"signature": {"header": "X-Sig", "versions": [
@@ -181,14 +183,17 @@ func TestOlderSignatureVersionsPauseAnEndpoint(t *testing.T) {
 		"/api/v1/projects/p1/endpoints": `{"data": {"content": [
 			{"uid": "a", "url": "https://a.example.com", "advanced_signatures": true, "secrets": [{"value": "a-secret-long-enough"}]},
 			{"uid": "b", "url": "https://b.example.com", "secrets": [{"value": "a-secret-long-enough"}]},
-			{"uid": "c", "url": "https://c.example.com", "secrets": []}]}}`,
+			{"uid": "c", "url": "https://c.example.com", "secrets": []},
+			{"uid": "d", "url": "https://d.example.com", "secrets": [{"value": "a-secret-of-two\nlines-and-more"}]}]}}`,
 	}))
 	require.Equal(t, delivery.DestinationPaused, endpoints["convoy-a"].State)
 	require.Equal(t, delivery.DestinationReady, endpoints["convoy-b"].State, "a simple header has always had the newest alone")
 	require.Contains(t, endpoints["convoy-c"].Reason, "it has none")
+	require.Contains(t, endpoints["convoy-d"].Reason, "one line", "Holdfast would refuse it, and all endpoints with it")
+	require.Empty(t, endpoints["convoy-d"].Secrets)
 }
 
-// An Outpost may not return its settings, or sign with headers of its own: a plan says so.
+// An Outpost may not return its settings, or sign in custom headers: a plan says so.
 func TestSignatureSettingsOfOutpost(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
@@ -233,7 +238,7 @@ func TestAnAnswerIsntRepeated(t *testing.T) {
 	}
 }
 
-// A page that is too large is named as the cause: its text was cut, which isn't the system's mistake.
+// A response that is too large is named as the cause, although its text, which was cut, isn't JSON either.
 func TestAPageThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

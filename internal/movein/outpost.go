@@ -1,6 +1,7 @@
 package movein
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -58,7 +58,7 @@ type outpostSettings struct {
 type outpostPage[T any] struct {
 	Models     items[T] `json:"models"`
 	Pagination struct {
-		Next *string `json:"next"`
+		Next string `json:"next"`
 	} `json:"pagination"`
 }
 
@@ -67,25 +67,15 @@ const (
 	standardPrefix = "webhook-"
 )
 
+func (p outpostPage[T]) part() []T { return p.Models }
+
+func (p outpostPage[T]) next() (cursor string, hasNext bool) {
+	return p.Pagination.Next, p.Pagination.Next != ""
+}
+
+// eachOfOutpost reads a list, page by page.
 func eachOfOutpost[T any](ctx context.Context, c *client, path string, query url.Values, each func([]T) error) error {
-	query.Set("limit", strconv.Itoa(pageSize))
-	var read pages
-	for {
-		var page outpostPage[T]
-		if err := c.get(ctx, outpostAPI+path, query, &page); err != nil {
-			return err
-		}
-		if err := each(page.Models); err != nil {
-			return err
-		}
-		if page.Pagination.Next == nil || *page.Pagination.Next == "" {
-			return nil
-		}
-		if err := read.next(*page.Pagination.Next); err != nil {
-			return fmt.Errorf("GET %s: %w", path, err)
-		}
-		query.Set("next", *page.Pagination.Next)
-	}
+	return eachPage[outpostPage[T]](ctx, c, outpostAPI+path, query, "limit", "next", each)
 }
 
 // tenants calls each for every tenant. Outpost lists them only if its Redis has RediSearch.
@@ -101,14 +91,7 @@ func (o *outpost) tenants(ctx context.Context, each func(id string) error) error
 	type tenant struct {
 		ID string `json:"id"`
 	}
-	err := eachOfOutpost(ctx, o.client, "/tenants", url.Values{"dir": {"asc"}}, func(page []tenant) error {
-		for _, t := range page {
-			if err := each(t.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := eachOfOutpost(ctx, o.client, "/tenants", url.Values{"dir": {"asc"}}, eachOf(func(t tenant) error { return each(t.ID) }))
 	if hasStatus(err, http.StatusNotImplemented) {
 		return errors.New("this Outpost can't list its tenants, because its Redis has no RediSearch: name each with --tenant")
 	}
@@ -159,7 +142,7 @@ func (o *outpost) endpoint(settings outpostSettings, tenant string, one outpostD
 	e.useSecrets(secrets)
 	headers := map[string]string{}
 	if text := one.Config["custom_headers"]; text != "" && json.Unmarshal([]byte(text), &headers) != nil {
-		return e, errors.New("custom_headers of " + one.ID + " has an unknown form")
+		return e, errors.New("custom_headers of " + one.ID + " isn't an object of texts")
 	}
 	for name, value := range one.Metadata {
 		headers[settings.prefix()+name] = value
@@ -172,7 +155,7 @@ func (o *outpost) endpoint(settings outpostSettings, tenant string, one outpostD
 	return e, err
 }
 
-// nameInOutpost returns the name of a destination. Its ID may be another tenant's, too.
+// nameInOutpost returns the name of a destination. Another tenant may use the same ID.
 func nameInOutpost(tenant, id string) string {
 	sum := sha256.Sum256([]byte(tenant + "\x00" + id))
 	hash := "-" + hex.EncodeToString(sum[:4])
@@ -204,20 +187,14 @@ func (s outpostSettings) sign(e *Endpoint) {
 	}
 	if s.Content != "" && s.Content != "{{.Body}}" || s.Format != "" && s.Format != `v0={{.Signatures | join ","}}` ||
 		s.Algorithm != "" && s.Algorithm != "hmac-sha256" {
-		e.hold("signature", "this Outpost has templates of its own: declare http.signature")
+		e.hold("signature", "this Outpost has custom templates: declare http.signature")
 		return
 	}
-	name := s.Header
-	if name == "" {
-		name = s.prefix() + "signature"
-	}
-	encoding := s.Encoding
-	if encoding == "" {
-		encoding = "hex"
-	}
 	e.Destination.HTTP.Signature = declare(map[string]any{
-		"encoding": encoding, "signed": "{body}",
-		"signature": map[string]any{"header": name, "grammar": "list", "separator": ",", "prefix": "v0="},
+		"encoding": cmp.Or(s.Encoding, "hex"), "signed": "{body}",
+		"signature": map[string]any{
+			"header": cmp.Or(s.Header, s.prefix()+"signature"), "grammar": "list", "separator": ",", "prefix": "v0=",
+		},
 	})
 }
 
@@ -225,7 +202,7 @@ func (o *outpost) subscribe(e *Endpoint, tenant string, one outpostDestination) 
 	var topics []string
 	var all string
 	if json.Unmarshal(one.Topics, &topics) != nil && json.Unmarshal(one.Topics, &all) != nil {
-		return fmt.Errorf("topics of %s have an unknown form", one.ID)
+		return fmt.Errorf("topics of %s is neither a list nor a text", one.ID)
 	}
 	made := subscription(e.Destination.Name, e.Destination.Name, tenant, withoutAll(topics))
 	made.Active = e.State != delivery.DestinationDisabled
@@ -255,79 +232,86 @@ type outpostEvent struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-type outpostAttempt struct {
+func (e outpostEvent) event() Event {
+	return Event{ID: e.ID, Source: e.Tenant, Type: e.Topic, At: e.Time, Data: e.Data}
+}
+
+type outpostDelivery struct {
 	Tenant      string `json:"tenant_id"`
 	Event       string `json:"event_id"`
 	Destination string `json:"destination_id"`
-	Status      string `json:"status"`
 }
 
-// Events implements System. Outpost lists attempts, not deliveries: an event is undelivered at a matched destination without a
-// successful attempt. It lists an event only once the first attempt of it has ended.
+type outpostAttempt struct {
+	outpostDelivery
+
+	Status string `json:"status"`
+}
+
+// Events implements System. Outpost lists an event only once the first attempt of it has ended.
 func (o *outpost) Events(ctx context.Context, s Selection, each func(Event) error) error {
 	query := url.Values{"dir": {"asc"}, "time[gte]": {s.Since.UTC().Format(time.RFC3339)}}
 	for _, id := range o.known {
 		query.Add("tenant_id[]", id)
 	}
 	return eachOfOutpost(ctx, o.client, "/events", query, func(page []outpostEvent) error {
-		if len(page) == 0 {
-			return nil
-		}
-		done := map[[3]string]bool{}
-		tried := map[[3]string]int{}
 		if s.Undelivered || s.Failed {
-			for _, one := range page {
-				for _, to := range one.Matched {
-					tried[[3]string{one.Tenant, one.ID, to}] = 0
-				}
+			return o.undelivered(ctx, page, each)
+		}
+		return eachOf(func(one outpostEvent) error { return each(one.event()) })(page)
+	})
+}
+
+// undelivered calls each for the undelivered events of a page. Outpost lists attempts, not deliveries: an event is undelivered at
+// a matched destination without a successful attempt.
+func (o *outpost) undelivered(ctx context.Context, page []outpostEvent, each func(Event) error) error {
+	tried, done := map[outpostDelivery]int{}, map[outpostDelivery]bool{}
+	for _, one := range page {
+		for _, to := range one.Matched {
+			tried[outpostDelivery{one.Tenant, one.ID, to}] = 0
+		}
+	}
+	err := o.attempts(ctx, page, func(a outpostAttempt) {
+		if _, isMatched := tried[a.outpostDelivery]; isMatched {
+			tried[a.outpostDelivery]++
+			done[a.outpostDelivery] = done[a.outpostDelivery] || a.Status == "success"
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range page {
+		for _, to := range one.Matched {
+			d := outpostDelivery{one.Tenant, one.ID, to}
+			if done[d] {
+				continue
 			}
-			if err := o.attempts(ctx, page, func(a outpostAttempt) {
-				k := [3]string{a.Tenant, a.Event, a.Destination}
-				if _, isOne := tried[k]; isOne {
-					tried[k]++
-					done[k] = done[k] || a.Status == "success"
-				}
-			}); err != nil {
+			e := one.event()
+			e.To, e.Attempts = nameInOutpost(one.Tenant, to), tried[d]
+			if err := each(e); err != nil {
 				return err
 			}
 		}
-		for _, one := range page {
-			e := Event{ID: one.ID, Source: one.Tenant, Type: one.Topic, At: one.Time, Data: one.Data}
-			if !s.Undelivered && !s.Failed {
-				if err := each(e); err != nil {
-					return err
-				}
-				continue
-			}
-			for _, to := range one.Matched {
-				k := [3]string{one.Tenant, one.ID, to}
-				if e.To, e.Attempts = nameInOutpost(one.Tenant, to), tried[k]; done[k] {
-					continue
-				}
-				if err := each(e); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // attempts reads the attempts of a page's events.
 func (o *outpost) attempts(ctx context.Context, of []outpostEvent, each func(outpostAttempt)) error {
+	if len(of) == 0 {
+		return nil // without event_id[], the list has the attempts of all events
+	}
 	query := url.Values{}
 	for _, one := range of {
 		query.Add("event_id[]", one.ID)
 	}
-	return eachOfOutpost(ctx, o.client, "/attempts", query, func(page []outpostAttempt) error {
-		for _, a := range page {
-			if a.Tenant == "" { // whose attempt it was isn't known: a delivery could be sent twice
-				return errors.New("this Outpost lists attempts without tenant_id: update it first")
-			}
-			each(a)
+	return eachOfOutpost(ctx, o.client, "/attempts", query, eachOf(func(a outpostAttempt) error {
+		if a.Tenant == "" { // whose attempt it was isn't known: a delivery could be sent twice
+			return errors.New("this Outpost lists attempts without tenant_id: update it first")
 		}
+		each(a)
 		return nil
-	})
+	}))
 }
 
 // InFlight implements System: Outpost's API doesn't tell.

@@ -2,6 +2,7 @@ package movein
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -41,9 +42,9 @@ func (e *Endpoint) useSecrets(all []Signing) {
 		e.hold("secret", "it has none: rotate it, and give the new one to the endpoint")
 	}
 	for _, s := range all {
-		if n := len(s.Secret); n < minSecret || n > maxSecret {
-			e.hold("secret", fmt.Sprintf("it has %d bytes, and Holdfast needs %d to %d: rotate it, and give the new one to the endpoint",
-				n, minSecret, maxSecret))
+		if n := len(s.Secret); n < minSecret || n > maxSecret || strings.ContainsAny(string(s.Secret), "\r\n\x00") {
+			e.hold("secret", fmt.Sprintf("it has %d bytes, and Holdfast needs one line of %d to %d: rotate it, and give the new one to "+
+				"the endpoint", n, minSecret, maxSecret))
 			continue
 		}
 		e.Secrets = append(e.Secrets, s)

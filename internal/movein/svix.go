@@ -2,9 +2,9 @@ package movein
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -22,10 +22,7 @@ type svixApplication struct {
 
 // source is the application's ID that its publisher uses.
 func (a svixApplication) source() string {
-	if a.UID != "" {
-		return a.UID
-	}
-	return a.ID
+	return cmp.Or(a.UID, a.ID)
 }
 
 type svixEndpoint struct {
@@ -55,32 +52,18 @@ const (
 	svixSending = 3
 )
 
-// eachOfSvix reads all pages of a list.
+type svixPage[T any] struct {
+	Data     items[T] `json:"data"`
+	Done     bool     `json:"done"`
+	Iterator string   `json:"iterator"`
+}
+
+func (p svixPage[T]) part() []T                           { return p.Data }
+func (p svixPage[T]) next() (cursor string, hasNext bool) { return p.Iterator, !p.Done }
+
+// eachOfSvix reads a list.
 func eachOfSvix[T any](ctx context.Context, c *client, path string, query url.Values, each func(T) error) error {
-	query.Set("limit", strconv.Itoa(pageSize))
-	var read pages
-	for {
-		var page struct {
-			Data     items[T] `json:"data"`
-			Done     bool     `json:"done"`
-			Iterator string   `json:"iterator"`
-		}
-		if err := c.get(ctx, path, query, &page); err != nil {
-			return err
-		}
-		for _, one := range page.Data {
-			if err := each(one); err != nil {
-				return err
-			}
-		}
-		if page.Done {
-			return nil
-		}
-		if err := read.next(page.Iterator); err != nil {
-			return fmt.Errorf("GET %s: %w", path, err)
-		}
-		query.Set("iterator", page.Iterator)
-	}
+	return eachPage[svixPage[T]](ctx, c, path, query, "limit", "iterator", eachOf(each))
 }
 
 const svixAPI = "/api/v1/app"
@@ -198,12 +181,8 @@ func (s *svix) Events(ctx context.Context, of Selection, each func(Event) error)
 }
 
 func (m svixMessage) event(app svixApplication, to string) Event {
-	id := m.EventID
-	if id == "" {
-		id = m.ID
-	}
 	return Event{
-		ID: id, Source: app.source(), Type: m.Type, At: m.Timestamp, Data: m.Payload, To: to, Channels: m.Channels,
+		ID: cmp.Or(m.EventID, m.ID), Source: app.source(), Type: m.Type, At: m.Timestamp, Data: m.Payload, To: to, Channels: m.Channels,
 		IsGone: isGoneInSvix(m.Payload),
 	}
 }

@@ -3,6 +3,7 @@ package movein
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -85,7 +86,7 @@ type Event struct {
 	Attempts int
 	// Channels are Svix's.
 	Channels []string
-	// IsGone means that the system no longer has the payload: Data is no message.
+	// IsGone means that the system has deleted the payload: Data isn't the message.
 	IsGone bool
 	// To is the subscription that hasn't got the event; "" without a delivery.
 	To string
@@ -100,7 +101,7 @@ func Open(s Source) (System, error) {
 	switch s.From {
 	case Convoy:
 		if s.Project == "" {
-			return nil, fmt.Errorf("a Convoy needs --project: the ID of the project to import")
+			return nil, errors.New("--from convoy needs --project: the ID of the project to import")
 		}
 		c.header = http.Header{"X-Convoy-Version": {convoyVersion}}
 		return &convoy{client: c, project: s.Project}, nil
