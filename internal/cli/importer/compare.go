@@ -28,7 +28,8 @@ func CompareCommand() *cobra.Command {
 			"event, a key, a dead letter or an entity differs; differing subscriptions are only\n" +
 			"listed. With --json each difference is one line; the counts go to standard error.\n\n" +
 			"With --from, the API of another webhook gateway is compared: its endpoints, and with\n" +
-			"--undelivered, whether what it hasn't delivered has a delivery here.",
+			"--undelivered, whether what it hasn't delivered has a delivery here. The exit code is 1 if\n" +
+			"an endpoint is missing here or differs, or a delivery is missing.",
 		Example: "  holdfast compare old.ndjson\n" +
 			"  psql … | holdfast compare - --json > differences.ndjson",
 		Args:    cobra.MaximumNArgs(1),
@@ -51,11 +52,11 @@ type compareOptions struct {
 }
 
 func (o *compareOptions) compareSystem(c *cobra.Command, a *cli.API) error {
-	of, err := o.system.open()
+	m, err := o.system.open(c, a)
 	if err != nil {
-		return cli.UsageError(c, err)
+		return err
 	}
-	r, err := (&move{system: &o.system, c: c, api: a, of: of}).compare()
+	r, err := m.compare()
 	if err != nil {
 		return err
 	}

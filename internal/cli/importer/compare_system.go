@@ -72,6 +72,6 @@ func (m *move) compare() (r moved, err error) {
 		}
 		return nil
 	})
-	r.Here, r.Undelivered, r.left = here.Load(), missing.Load()+m.left.Homeless+m.left.Gone, m.left
+	r.Here, r.Undelivered, r.left = here.Load(), missing.Load()+m.left.NoDestination+m.left.NoPayload, m.left
 	return r, err
 }

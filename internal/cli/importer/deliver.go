@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 
@@ -32,7 +33,10 @@ func (s sent) write(w io.Writer) error {
 	for _, one := range []struct {
 		name string
 		n    int64
-	}{{"whose event isn't stored", s.Missing}, {"without a destination here", s.Homeless}, {"without a payload there", s.Gone}} {
+	}{
+		{"whose event isn't stored", s.Missing}, {"without a destination here", s.NoDestination},
+		{"without a payload there", s.NoPayload},
+	} {
 		if one.n > 0 {
 			fields = append(fields, one.name, cli.Number(one.n))
 		}
@@ -47,11 +51,12 @@ func (s sent) err() error {
 		errs = append(errs, fmt.Errorf("%d deliveries weren't queued, because their events aren't stored: run the same command again, "+
 			"without --skip-invalid", s.Missing))
 	}
-	if s.Homeless > 0 {
-		errs = append(errs, fmt.Errorf("%d deliveries have no destination here, such as %s: the plan says why", s.Homeless, s.Name))
+	if s.NoDestination > 0 {
+		errs = append(errs, fmt.Errorf("%d deliveries have no destination here, such as %s: --dry-run says why",
+			s.NoDestination, s.Name))
 	}
-	if s.Gone > 0 {
-		errs = append(errs, fmt.Errorf("%d events have no payload any more, such as %s", s.Gone, s.Event))
+	if s.NoPayload > 0 {
+		errs = append(errs, fmt.Errorf("%d events weren't delivered, such as %s: their payload is deleted there", s.NoPayload, s.Event))
 	}
 	return errors.Join(errs...)
 }
@@ -123,7 +128,7 @@ func (m *move) idsOf(of []movein.Event) (ids []string, err error) {
 			return nil, err
 		}
 	}
-	u := upload{ctx: m.c.Context(), api: m.api, mediaType: ndjson, query: map[string][]string{}, text: text.Bytes()}
+	u := upload{ctx: m.c.Context(), api: m.api, mediaType: ndjson, query: url.Values{}, text: text.Bytes()}
 	for {
 		var page api.ComparedLines
 		if err := u.to("/compare", &page); err != nil {

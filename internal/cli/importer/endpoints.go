@@ -84,7 +84,7 @@ func (m *move) apply(body deliveryapi.ApplyRequest) (done deliveryapi.Applied, e
 }
 
 // create creates the endpoints that don't exist, in this order: destinations with their secrets, their states, subscriptions. So
-// nothing is sent before an endpoint is complete, and a run that was interrupted can be repeated.
+// nothing is sent before an endpoint is complete, and an interrupted run can be repeated.
 func (m *move) create(all []movein.Endpoint) error {
 	for chunk := range slices.Chunk(all, endpointsPerRequest) {
 		changes, err := m.changes(chunk)
@@ -153,10 +153,7 @@ func (m *move) complete(e movein.Endpoint, isNew map[string]bool) error {
 	return m.api.Change(m.c.Context(), http.MethodPost, path+verb, reason, nil)
 }
 
-// maxGrace is the longest overlap of two secrets that Holdfast allows.
-const maxGrace = 7 * 24 * time.Hour
-
-// rotate replaces a secret by a newer one, unless that has been done, or an operator has set another one.
+// rotate replaces a secret with a newer one, unless that has been done, or an operator has set another one.
 func (m *move) rotate(path string, older, newer movein.Signing) error {
 	var view deliveryapi.DestinationView
 	if err := m.api.Read(m.c.Context(), path, nil, &view); err != nil {
@@ -169,7 +166,7 @@ func (m *move) rotate(path string, older, newer movein.Signing) error {
 	if has(newer) || !has(older) {
 		return nil
 	}
-	grace := event.Duration(min(max(time.Until(older.Until), time.Minute), maxGrace))
+	grace := event.Duration(min(max(time.Until(older.Until), time.Minute), admin.MaxGrace))
 	return m.api.Change(m.c.Context(), http.MethodPost, path+"/rotate-secret", deliveryapi.Rotation{
 		Reasoned: cli.Reasoned(m.c), Secret: string(newer.Secret), Grace: &grace,
 	}, nil)

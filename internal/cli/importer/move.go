@@ -20,28 +20,30 @@ type move struct {
 	c   *cobra.Command
 	api *cli.API
 	of  movein.System
-	// warning is what is wrong with the way to the system.
+	// warning says that the system's API isn't reached securely; "" if it is.
 	warning string
 	// subscriptions are those that the system's endpoints become.
 	subscriptions map[string]bool
 	left          left
 }
 
-// left counts selected events that can't be imported, and names one of each kind.
+// left counts selected events that can't be imported, and names an example of each kind.
 type left struct {
-	// Gone are events whose payload the system no longer has, Homeless deliveries without a destination here.
-	Gone     int64  `json:"without_payload,omitempty"`
-	Homeless int64  `json:"without_destination,omitempty"`
-	Event    string `json:"such_as_event,omitempty"`
-	Name     string `json:"such_as_destination,omitempty"`
+	// NoPayload counts events whose payload the system has deleted; Event is one of them.
+	NoPayload int64  `json:"without_payload,omitempty"`
+	Event     string `json:"such_as_event,omitempty"`
+	// NoDestination counts deliveries without a destination here; Name is the subscription of one.
+	NoDestination int64  `json:"without_destination,omitempty"`
+	Name          string `json:"such_as_destination,omitempty"`
 }
 
 func (l left) write(w io.Writer) {
-	if l.Homeless > 0 {
-		fmt.Fprintf(w, "%d deliveries can't be sent: they have no destination here, such as %s\n", l.Homeless, cli.Printable(l.Name))
+	if l.NoDestination > 0 {
+		fmt.Fprintf(w, "%d deliveries can't be sent: they have no destination here, such as %s\n",
+			l.NoDestination, cli.Printable(l.Name))
 	}
-	if l.Gone > 0 {
-		fmt.Fprintf(w, "%d events can't be imported: their payload is gone there, such as that of %s\n", l.Gone, cli.Printable(l.Event))
+	if l.NoPayload > 0 {
+		fmt.Fprintf(w, "%d events can't be imported, such as %s: their payload is deleted there\n", l.NoPayload, cli.Printable(l.Event))
 	}
 }
 
@@ -51,10 +53,10 @@ func (m *move) events(ctx context.Context, of movein.Selection, each func(movein
 	return m.of.Events(ctx, of, func(e movein.Event) error {
 		switch {
 		case e.To != "" && !m.subscriptions[e.To]:
-			m.left.Homeless++
+			m.left.NoDestination++
 			m.left.Name = cmp.Or(m.left.Name, e.To)
 		case e.IsGone:
-			m.left.Gone++
+			m.left.NoPayload++
 			m.left.Event = cmp.Or(m.left.Event, e.ID)
 		default:
 			return each(e)
@@ -65,26 +67,18 @@ func (m *move) events(ctx context.Context, of movein.Selection, each func(movein
 
 // move imports a system.
 func (o *importOptions) move(c *cobra.Command, a *cli.API) error {
-	source, err := o.system.source()
+	m, err := o.system.open(c, a)
 	if err != nil {
-		return cli.UsageError(c, err)
-	}
-	of, err := movein.Open(source)
-	if err == nil && o.sends() && c.Flags().Changed("detach") {
-		err = errors.New("--detach can't be combined with --undelivered or --failed: deliveries are queued after the import")
-	}
-	if err != nil {
-		return cli.UsageError(c, err)
-	}
-	m := &move{system: &o.system, c: c, api: a, of: of}
-	if source.SendsTokenInClear() {
-		m.warning = "--from-url is http://, so the token and the secrets can be read on the way: use https://, or a tunnel to localhost"
+		return err
 	}
 	all, err := m.endpoints()
 	if err != nil {
 		return err
 	}
 	plan, err := m.plan(all)
+	if err == nil && m.sends() {
+		err = m.count(&plan)
+	}
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,10 @@ import (
 	"holdfast/internal/movein"
 )
 
-// movePlan says what comes over, and what doesn't. It has no secrets and no paths of URLs.
+// movePlan says what is imported, and what isn't. It has no secrets and no paths of URLs.
 type movePlan struct {
-	From      movein.From    `json:"from"`
-	Endpoints []plannedPoint `json:"endpoints"`
+	From      movein.From       `json:"from"`
+	Endpoints []plannedEndpoint `json:"endpoints"`
 	// Create and Same count destinations and subscriptions; Differ names those that stay as they are here.
 	Create int      `json:"create"`
 	Same   int      `json:"same"`
@@ -27,13 +27,13 @@ type movePlan struct {
 	InFlight   int `json:"in_flight"`
 	// Since is the earliest time of receipt of the selected deliveries.
 	Since time.Time `json:"since,omitzero"`
-	// Warning is "" if the system's API is reached securely.
+	// Warning says that the system's API isn't reached securely; "" if it is.
 	Warning string `json:"warning,omitempty"`
 	left
 }
 
-// plannedPoint is an endpoint in a plan.
-type plannedPoint struct {
+// plannedEndpoint is an endpoint in a plan.
+type plannedEndpoint struct {
 	Name   string                    `json:"name"`
 	Host   string                    `json:"host"`
 	State  delivery.DestinationState `json:"state"`
@@ -43,11 +43,11 @@ type plannedPoint struct {
 	Lost    []movein.Loss `json:"lost,omitempty"`
 }
 
-// plan reads the system, and compares it with what is here.
+// plan compares endpoints with what is here.
 func (m *move) plan(all []movein.Endpoint) (p movePlan, err error) {
 	p.From, p.Warning = m.from, m.warning
 	for _, e := range all {
-		one := plannedPoint{Name: e.Destination.Name, State: e.State, Reason: e.Reason, Secrets: len(e.Secrets), Lost: e.Lost}
+		one := plannedEndpoint{Name: e.Destination.Name, State: e.State, Reason: e.Reason, Secrets: len(e.Secrets), Lost: e.Lost}
 		if e.Destination.HTTP != nil {
 			if u, err := url.Parse(e.Destination.HTTP.URL); err == nil {
 				one.Host = u.Host
@@ -69,16 +69,18 @@ func (m *move) plan(all []movein.Endpoint) (p movePlan, err error) {
 			}
 		}
 	}
-	if !m.sends() {
-		return p, nil
-	}
+	return p, nil
+}
+
+// count counts the selected deliveries.
+func (m *move) count(p *movePlan) (err error) {
 	if p.InFlight, err = m.of.InFlight(m.c.Context()); err != nil {
-		return p, err
+		return err
 	}
 	of, _ := m.selection()
 	err = m.events(m.c.Context(), of, func(movein.Event) error { p.Deliveries++; return nil })
 	p.Since, p.left = of.Since, m.left
-	return p, err
+	return err
 }
 
 // write prints a plan.
@@ -127,7 +129,7 @@ func (p movePlan) writeLost(w io.Writer) error {
 	return table.Flush()
 }
 
-// errInFlight refuses to send what the system is sending.
+// errInFlight refuses to send deliveries that the system is attempting.
 func (p movePlan) errInFlight() error {
 	return fmt.Errorf("%s is attempting %d deliveries right now: stop its workers and try again, or add --in-flight to send them, "+
 		"too, so that some may arrive twice", p.From, p.InFlight)

@@ -23,7 +23,7 @@ type system struct {
 	url, project                  string
 	tokenFile, signingFile        string
 	tenants                       []string
-	since, until                  time.Time
+	since                         time.Time
 	undelivered, failed, inFlight bool
 }
 
@@ -35,45 +35,60 @@ func (s *system) addFlags(c *cobra.Command) {
 	flags.StringVar(&s.project, "project", "", "with --from convoy: the ID of the project")
 	flags.StringArrayVar(&s.tenants, "tenant", nil, "with --from outpost: only this tenant; can be repeated")
 	flags.StringVar(&s.signingFile, "signing-secret-file", "", "with --from hookdeck: a file with the project's signing secret")
-	flags.BoolVar(&s.undelivered, "undelivered", false, "with --from: deliver what that system would still send")
-	flags.BoolVar(&s.failed, "failed", false, "with --from: deliver what that system has given up")
-	flags.BoolVar(&s.inFlight, "in-flight", false, "also what that system is sending right now, which may arrive twice")
-	cli.AddPeriodFlags(c, &s.since, &s.until)
-	_ = flags.MarkHidden("until")
+	flags.BoolVar(&s.undelivered, "undelivered", false, "with --from: what that system would still send")
+	flags.BoolVar(&s.failed, "failed", false, "with --from: what that system has given up")
+	cli.AddTimeFlag(c, &s.since, nil, "since", "with --from: what was received since then")
 }
 
-// check refuses a line with neither a file nor a system, or with both.
+func (s *system) addInFlightFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&s.inFlight, "in-flight", false, "also what that system is sending right now, which may arrive twice")
+}
+
+// check refuses a line with neither a file nor a system, or with both, and flags that would be ignored.
 func (s *system) check(c *cobra.Command, args []string) error {
 	switch {
 	case s.from == "" && len(args) == 0:
 		return cli.UsageError(c, errors.New("give a FILE, or --from"))
 	case s.from == "":
 		for _, name := range []string{
-			"from-url", "from-token-file", "project", "tenant", "signing-secret-file", "undelivered", "failed", "in-flight",
-			"since", "until",
+			"from-url", "from-token-file", "project", "tenant", "signing-secret-file", "undelivered", "failed", "in-flight", "since",
 		} {
 			if c.Flags().Changed(name) {
 				return cli.UsageError(c, fmt.Errorf("--%s needs --from", name))
 			}
 		}
 		return nil
-	case c.Flags().Changed("until"):
-		return cli.UsageError(c, errors.New("--until can't be combined with --from: use --since alone"))
+	case s.sends() && c.Flags().Changed("detach"):
+		return cli.UsageError(c,
+			errors.New("--detach can't be combined with --undelivered or --failed: deliveries are queued after the import"))
 	case len(args) > 0:
 		return cli.UsageError(c, errors.New("give a FILE or --from, not both"))
 	case !cli.IsURL(s.url):
 		return cli.UsageError(c, fmt.Errorf("invalid --from-url %q: use http://… or https://…", s.url))
 	}
+	for _, name := range []string{"format", "record", "default-provider"} {
+		if c.Flags().Changed(name) {
+			return cli.UsageError(c, fmt.Errorf("--%s can't be combined with --from", name))
+		}
+	}
 	return nil
 }
 
-// open returns the system's API.
-func (s *system) open() (movein.System, error) {
-	of, err := s.source()
+// open opens the system's API.
+func (s *system) open(c *cobra.Command, a *cli.API) (*move, error) {
+	source, err := s.source()
 	if err != nil {
-		return nil, err
+		return nil, cli.UsageError(c, err)
 	}
-	return movein.Open(of)
+	of, err := movein.Open(source)
+	if err != nil {
+		return nil, cli.UsageError(c, err)
+	}
+	m := &move{system: s, c: c, api: a, of: of}
+	if source.SendsTokenInClear() {
+		m.warning = "--from-url is http://, so the token and the secrets can be read on the way: use https://, or a tunnel to localhost"
+	}
+	return m, nil
 }
 
 func (s *system) source() (of movein.Source, err error) {
@@ -96,7 +111,7 @@ func secretOf(file string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// usualPeriod is how far back undelivered events are looked for: as long as a delivery is kept.
+// usualPeriod is how far back undelivered events are searched.
 const usualPeriod = 30 * 24 * time.Hour
 
 // selection selects the events to import. Without --undelivered, --failed and --since there are none.
