@@ -77,7 +77,7 @@ func (i *installation) follow(t *testing.T, line string, from []string) string {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "move-from-a-gateway.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(page), line)
-	command := exec.Command("bash", "-c", strings.Replace(line, "holdfast", "exec "+binary, 1))
+	command := exec.CommandContext(bounded(t), "bash", "-c", strings.Replace(line, "holdfast", "exec "+binary, 1))
 	command.Env = append(i.env, "from="+strings.Join(from, " "))
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -143,7 +143,7 @@ func startConvoy(t *testing.T, dir string, endpoints int) *convoy {
 	config := c.config(t, ports)
 	program, env := filepath.Join(dir, "convoy"), child.EnvironWithout("CONVOY_", "PORT=")
 	run := func(args ...string) []byte {
-		command := exec.Command(program, append(args, "--config", config)...)
+		command := exec.CommandContext(bounded(t), program, append(args, "--config", config)...)
 		command.Env, command.Dir, command.Stderr = env, filepath.Dir(config), os.Stderr
 		out, err := command.Output()
 		require.NoError(t, err, string(out))

@@ -40,6 +40,17 @@ const (
 	scaleVariable = "MOVING_SCALE"
 )
 
+// commandTimeout bounds a command, which imports up to 10,000 messages.
+const commandTimeout = 20 * time.Minute
+
+// bounded returns the context of a command.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // scale returns how many endpoints and undelivered messages a test has.
 func scale(t *testing.T) (endpoints, messages int) {
 	t.Helper()
@@ -161,7 +172,7 @@ func ask(t *testing.T, method, url, token string, body, into any) {
 	}
 }
 
-// customers have the endpoints, and change nothing while the gateway is replaced. Each endpoint verifies requests as its
+// customers have the endpoints, which stay as they are while the gateway is replaced. Each endpoint verifies requests as its
 // gateway's documentation says, with the secrets that it has.
 type customers struct {
 	*httptest.Server
@@ -171,7 +182,7 @@ type customers struct {
 	mu sync.Mutex
 	// down are the endpoints that answer 503.
 	down map[int]bool
-	// got counts the accepted requests by endpoint and ID in the body, and by gateway ("old" or "new").
+	// got counts the accepted requests by endpoint and ID in the body: "3:old-17".
 	got     map[string]int
 	refused []string
 }

@@ -128,7 +128,9 @@ func cleanEnvironment() []string {
 
 // run runs a command of the program, and returns its output.
 func (i *installation) run(args ...string) (string, error) {
-	command := exec.Command(binary, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, binary, args...)
 	command.Env = i.env
 	out, err := command.CombinedOutput()
 	return string(out), err

@@ -100,7 +100,7 @@ func startOutpost(t *testing.T, dir string, endpoints int) *outpost {
 		"RABBITMQ_SERVER_URL=amqp://guest:guest@127.0.0.1:"+startRabbit(t), "POSTGRES_URL="+oldDatabase(t, "outpost"),
 		"PUBLISH_MAX_CONCURRENCY=20", "DELIVERY_MAX_CONCURRENCY=20", "LOG_MAX_CONCURRENCY=20",
 		"MAX_DESTINATIONS_PER_TENANT=1000", "DISABLE_TELEMETRY=true", "RETRY_INTERVAL_SECONDS=3600")
-	migrate := exec.Command(filepath.Join(dir, "outpost"), "migrate", "apply", "--yes")
+	migrate := exec.CommandContext(bounded(t), filepath.Join(dir, "outpost"), "migrate", "apply", "--yes")
 	migrate.Env = o.env
 	out, err := migrate.CombinedOutput()
 	require.NoError(t, err, string(out))

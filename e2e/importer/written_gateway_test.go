@@ -15,16 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recordedGateway answers as a handwritten file of internal/movein/testdata says. Its shapes are those of the clients' models and of
-// the sources: nothing here has called a real gateway.
-func recordedGateway(t *testing.T, file string) string {
+// writtenGateway starts a server with the answers of a file of internal/movein/testdata, and returns its URL. The files were written
+// by hand after a gateway's client or sources.
+func writtenGateway(t *testing.T, file string) string {
 	t.Helper()
 	left := &atomic.Int64{}
 	left.Store(math.MaxInt64)
 	return gatewayThatFails(t, file, left)
 }
 
-// gatewayThatFails is a recordedGateway that refuses requests once none is left.
+// gatewayThatFails is a writtenGateway that refuses requests once none is left.
 func gatewayThatFails(t *testing.T, file string, left *atomic.Int64) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "internal", "movein", "testdata", file))
@@ -54,12 +54,12 @@ func gatewayThatFails(t *testing.T, file string, left *atomic.Int64) string {
 	return server.URL
 }
 
-// A plan says what doesn't come over, an import can be repeated, and no output has a secret.
+// A plan says what isn't imported, an import can be repeated, and no output has a secret.
 func TestASvixMovesIn(t *testing.T) {
 	t.Parallel()
 	i := start(t)
 	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-svix-0123456789")
-	from := []string{"--from", "svix", "--from-url", recordedGateway(t, "svix.json"), "--since", "3000d"}
+	from := []string{"--from", "svix", "--from-url", writtenGateway(t, "svix.json"), "--since", "3000d"}
 	sends := append(from, "--undelivered", "--failed")
 
 	plan := i.mustRun(t, append([]string{"import", "--dry-run"}, sends...)...)
@@ -113,6 +113,7 @@ func TestAnInterruptedMoveGoesOn(t *testing.T) {
 	const step = 5
 	stopped := 0
 	for requests := int64(step); ; requests += step {
+		require.Less(t, requests, int64(1000), "the import never ends")
 		left.Store(requests)
 		out, err := i.run(line...)
 		if err == nil {
@@ -127,18 +128,18 @@ func TestAnInterruptedMoveGoesOn(t *testing.T) {
 	require.Contains(t, i.mustRun(t, "destination", "show", "svix-ep_1"), "paused")
 }
 
-// A delivery that has nowhere to go here, such as one to a queue, is named, and stops no other one.
+// A delivery without a destination here, such as one to a queue, is named, and the others are sent.
 func TestADeliveryWithoutADestinationStopsNoOther(t *testing.T) {
 	t.Parallel()
 	i := start(t)
 	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-outpost-0123456789")
-	recorded := recordedGateway(t, "outpost.json")
+	written := writtenGateway(t, "outpost.json")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/attempts" { // none has succeeded
 			_, _ = w.Write([]byte(`{"models": [], "pagination": {"next": null}}`))
 			return
 		}
-		response, err := client.Get(recorded + r.URL.String())
+		response, err := client.Get(written + r.URL.String())
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)
 			return
@@ -165,24 +166,13 @@ func TestADeliveryWithoutADestinationStopsNoOther(t *testing.T) {
 	require.Contains(t, out, "undelivered there, without a delivery here   1")
 	require.Equal(t, 1, i.count(t, "SELECT (SELECT count(*) FROM delivery_queue) + (SELECT count(*) FROM deliveries)"))
 
-	// What has no meaning with or without --from isn't ignored.
-	for line, want := range map[string]string{
-		"import x.ndjson --undelivered":                                          "--undelivered needs --from",
-		"compare x.ndjson --since 3d":                                            "--since needs --from",
-		"import --from svix --from-url http://127.0.0.1:1 --since 5d --until 2d": "--until can't be combined with --from",
-		"import --from svix --from-url http://127.0.0.1:1 --failed --detach":     "--detach can't be combined with --undelivered or --failed",
-	} {
-		out, err := i.run(strings.Fields(line)...)
-		require.Error(t, err, line)
-		require.Contains(t, out, want, line)
-	}
 }
 
 func TestAHookdeckMovesIn(t *testing.T) {
 	t.Parallel()
 	i := start(t)
 	i.env = append(i.env, "HOLDFAST_SECRET_FROM_TOKEN=token-of-hookdeck-0123456789")
-	from := []string{"--from", "hookdeck", "--from-url", recordedGateway(t, "hookdeck.json")}
+	from := []string{"--from", "hookdeck", "--from-url", writtenGateway(t, "hookdeck.json")}
 	out := i.mustRun(t, append([]string{"import", "--dry-run"}, from...)...)
 	require.Contains(t, out, "give it with --signing-secret-file")
 	from = append(from, "--signing-secret-file", i.write(t, "signing", []byte("signing-secret-of-hookdeck\n")))
@@ -194,10 +184,17 @@ func TestAHookdeckMovesIn(t *testing.T) {
 	require.NotContains(t, out+compared, "bearer-secret")
 }
 
+// A line names the gateway completely, and has no flag that would be ignored.
 func TestAGatewayIsNamedCompletely(t *testing.T) {
 	t.Parallel()
 	i := start(t)
 	for line, want := range map[string]string{
+		"import x.ndjson --undelivered":                                          "--undelivered needs --from",
+		"compare x.ndjson --since 3d":                                            "--since needs --from",
+		"import --from svix --from-url http://127.0.0.1:1 --since 5d --until 2d": "unknown flag: --until",
+		"import --from svix --from-url http://127.0.0.1:1 --record event":        "--record can't be combined with --from",
+		"compare --from svix --from-url http://127.0.0.1:1 --in-flight":          "unknown flag: --in-flight",
+		"import --from svix --from-url http://127.0.0.1:1 --failed --detach":     "--detach can't be combined with --undelivered or --failed",
 		"import": "give a FILE, or --from",
 		"import x.ndjson --from svix --from-url http://127.0.0.1:1": "not both",
 		"compare --from svix":                                "invalid --from-url",
