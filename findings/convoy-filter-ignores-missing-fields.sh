@@ -8,7 +8,7 @@
 #           match, as in MongoDB, whose operators these are.
 # Seen:     a condition about a missing field doesn't count. An event without a tenant, or with a misspelt one, passes a filter by
 #           tenant. "$exist": true next to the field's other conditions changes nothing, since it isn't reached either.
-# Hurts:    filters that keep tenants apart, and everyone who translates them for another system: a literal translation selects fewer
+# Hurts:    filters that keep tenants apart, and anyone who translates them for another system: a literal translation selects fewer
 #           events, and loses what was delivered before.
 set -euo pipefail
 dir=$(mktemp -d); trap 'rm -rf "$dir"' EXIT; cd "$dir"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Twilio: the Go library refuses a signed form in which a field comes twice, and the JavaScript library accepts it.
+# Twilio: the Go library refuses a signed form in which a field has two values, and the JavaScript library accepts it.
 #
 # Versions: twilio 6.3.1 (npm, Node 20 or later), twilio-go 1.31.0, Go 1.26.
 # Guess:    both libraries are Twilio's own and take the whole body or all fields, so they agree on which request is authentic.
 # Seen:     the JavaScript library signs each value of a repeated field, sorted and without repetition. ValidateBody of the Go library
-#           keeps the first value of each field, and Validate takes a map with one value: no call of it accepts such a request.
+#           keeps the first value of each field, and Validate takes a map with one value for each: neither accepts such a request.
 # Hurts:    receivers in Go whose webhook URL has parameters that Twilio sends along, or whose form has a list. All other requests pass,
 #           so that the few that don't look like forgeries. Compute the HMAC over all values yourself.
 set -euo pipefail
