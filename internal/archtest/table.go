@@ -426,6 +426,9 @@ var Table = []Rule{
 	{Package: "operator/console/plot", Why: "plots depend only on the values of the metrics",
 		// number formats
 		Ours: list("operator/console/frame")},
+	{Package: "operator/console/gaps", Why: "rules are compared with their events and samples in one place, for every page that warns",
+		Ours:  list("event/oversight internal/lint internal/word operator/api operator/console/frame providers"),
+		Never: neverInOperator},
 	{Package: "docs", Why: "the program has the pages of its version; who serves them, renders them"},
 	{Package: "docs/examples/endpoint", Why: "users copy it: it uses nothing of Holdfast",
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries")},
@@ -438,7 +441,8 @@ var Table = []Rule{
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
-			"internal/word operator/api operator/api/deliveryapi operator/console/frame operator/console/manual operator/console/plot " +
+			"internal/word operator/api operator/api/deliveryapi operator/console/frame operator/console/gaps operator/console/manual " +
+			"operator/console/plot " +
 			"operator/access operator/guard operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/gaps"
 	"holdfast/operator/console/manual"
 	"holdfast/operator/console/plot"
 	"holdfast/operator/guard"
@@ -69,10 +69,7 @@ type Console struct {
 	// counted is the last result of attention.
 	counted       atomic.Pointer[counted]
 	chartFailures chartFailures
-	// mapped is the last result of mappings, and rules that of unapplied; checking is held meanwhile.
-	mapped   atomic.Pointer[mappedCounts]
-	rules    atomic.Pointer[unappliedRules]
-	checking sync.Mutex
+	gaps          gaps.Finder
 	// trying has room for one page that runs a definition on a request; see startTrying.
 	trying chan struct{}
 }
@@ -83,6 +80,7 @@ var templates embed.FS
 // New returns a Console.
 func New(o Options) *Console {
 	c := &Console{Options: o, trying: make(chan struct{}, 1)}
+	c.gaps.Definitions, c.gaps.Mappings = o.Definitions, o.API.Mappings
 	c.Frame = frame.New(frame.Options{
 		Prefix: o.Prefix, Version: o.Version, Pages: templates, Counts: c.attention,
 		Functions: template.FuncMap{"object": c.objectPath, "value": value, "wants": selected,

@@ -18,6 +18,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/gaps"
 	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 )
@@ -51,7 +52,7 @@ type eventList struct {
 	DeliveryStatuses []delivery.Status
 
 	// Gaps are the filter's providers whose rules for entities find nothing.
-	Gaps []mappingGap
+	Gaps []gaps.Gap
 	// Chart counts the events of the filter's provider and time range; nil if the filter has more than these.
 	Chart *plot.Bars
 	// Suggestions are the filters' suggestions.
@@ -89,7 +90,9 @@ func (c *Console) listEvents(ctx *fiber.Ctx) error {
 	if data.Suggestions, err = c.suggestions(ctx.UserContext()); err != nil {
 		return err
 	}
-	data.Gaps = c.mappingGaps(ctx.UserContext(), wanted.Provider)
+	data.Gaps = slices.DeleteFunc(c.gaps.Find(ctx.UserContext()), func(g gaps.Gap) bool {
+		return wanted.Provider != "" && g.Provider != wanted.Provider
+	})
 	data.Chart = c.chartOfList(ctx.UserContext(), filter, wanted)
 	data.Chips = c.eventChips(ctx.UserContext(), filter, wanted)
 	data.Accepted, data.Rows = splitAccepted(list.Items)

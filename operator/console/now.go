@@ -17,6 +17,7 @@ import (
 	"holdfast/internal/word"
 	"holdfast/operator/access"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/gaps"
 	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 )
@@ -92,7 +93,7 @@ type nowPage struct {
 	DeadLetters int64
 	Failing     []failing
 	// Gaps are providers whose rules for entities find nothing. CountsGaps reports that the page has counted them.
-	Gaps       []mappingGap
+	Gaps       []gaps.Gap
 	CountsGaps bool
 	Tail       string
 	// First is a provider to connect while fewer than maxFirst events are stored, else nil. Its events are of all providers.
@@ -179,8 +180,8 @@ func (c *Console) tailNow(ctx *fiber.Ctx) error {
 // now collects what is available, because operators open this page when something is down.
 func (c *Console) now(ctx context.Context, window time.Duration) nowPage {
 	page := nowPage{At: time.Now(), Window: window, Plots: plot.All(c.History, window)}
-	page.Gaps = c.mappingGaps(ctx, "")
-	_, err := c.mappings(ctx)
+	page.Gaps = c.gaps.Find(ctx)
+	_, err := c.gaps.Counts(ctx)
 	page.CountsGaps = c.API.Mappings != nil && err == nil
 	c.addFindings(ctx, &page)
 	ctx, cancel := context.WithTimeout(ctx, statsTimeout)

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +13,9 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/internal/lint"
-	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/console/frame"
+	"holdfast/operator/console/gaps"
 	"holdfast/operator/console/plot"
 	"holdfast/operator/httpapi"
 	"holdfast/providers"
@@ -77,7 +76,7 @@ type providerList struct {
 	Own     []string
 	Dir     string
 	// Gaps are providers whose rules for entities find nothing.
-	Gaps []mappingGap
+	Gaps []gaps.Gap
 	// Unknown are refusals on paths of no provider.
 	Unknown []oversight.RefusalCause
 }
@@ -126,7 +125,10 @@ func (c *Console) listProviders(ctx *fiber.Ctx) error {
 		return cmp.Or(cmp.Compare(b.problems(), a.problems()), cmp.Compare(b.Events, a.Events))
 	})
 	data.Unknown = refused["unknown"].Causes
-	data.Gaps = c.mappingGaps(ctx.UserContext(), data.Search)
+	data.Gaps = slices.DeleteFunc(c.gaps.Find(ctx.UserContext()), func(g gaps.Gap) bool {
+		p, _ := catalogue.Lookup(g.Provider)
+		return !data.matches(p)
+	})
 	return c.Show(ctx, "providers", frame.Page{Title: "Providers", Section: "Providers", Data: data})
 }
 
@@ -136,9 +138,14 @@ func (l providerList) Total() int { return len(l.Rows) + l.Others }
 // wants reports whether the page shows a provider.
 func (l providerList) wants(row providerRow) bool {
 	if l.Search != "" {
-		return strings.Contains(strings.ToLower(row.Name()+" "+row.Title()), strings.ToLower(l.Search))
+		return l.matches(row.Provider)
 	}
 	return row.Events+row.Refused > 0 || row.Secret == auth.SecretUnusable || slices.Contains(l.Own, row.Name())
+}
+
+// matches reports whether the name or title of a provider has the search.
+func (l providerList) matches(p *providers.Provider) bool {
+	return p != nil && strings.Contains(strings.ToLower(p.Name()+" "+p.Title()), strings.ToLower(l.Search))
 }
 
 // problems counts the provider's dead events and refused requests, and an unusable secret.
@@ -224,11 +231,11 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		Provider: p, secret: secretOf(p), Limits: lint.Limits(p), Replay: lint.ReplayOf(p, c.Replaying), Definition: string(text),
 		Receives: c.Refusals != nil, Loading: c.Definitions.Loading(), Path: c.Definitions.Path(p),
 	}
-	data.Unapplied = c.unapplied()[p.Name()]
+	data.Unapplied = c.gaps.Unapplied()[p.Name()]
 	if httpapi.IsViewer(ctx) {
 		data.Loading.Rejected, data.Path = nil, ""
 	}
-	mapped, err := c.mappings(ctx.UserContext())
+	mapped, err := c.gaps.Counts(ctx.UserContext())
 	if err != nil {
 		return err
 	}
@@ -263,121 +270,6 @@ func (c *Console) queueProblems(ctx context.Context, p *providers.Provider) (fou
 		}
 	}
 	return found
-}
-
-// mappedFor is how long pages show the same counts of events in which rules found an entity.
-const mappedFor = 3 * time.Second
-
-// mappedCounts are counts as of a time, by provider.
-type mappedCounts struct {
-	at  time.Time
-	all map[string]oversight.MappedEvents
-	err error
-}
-
-// mappings counts, by provider, in which events of the last day rules for entities found one. All pages show the same counts, and
-// a page that is followed doesn't count each time.
-func (c *Console) mappings(ctx context.Context) (map[string]oversight.MappedEvents, error) {
-	if c.API.Mappings == nil {
-		return map[string]oversight.MappedEvents{}, nil
-	}
-	if last := c.mapped.Load(); last != nil && time.Since(last.at) < mappedFor {
-		return last.all, last.err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chartTimeout) // the result, also an error, is for all pages
-	defer cancel()
-	all, err := c.API.Mappings.Mapped(ctx)
-	now := &mappedCounts{at: time.Now(), all: make(map[string]oversight.MappedEvents, len(all)), err: err}
-	for _, m := range all {
-		now.all[m.Provider] = m
-	}
-	c.mapped.Store(now)
-	return now.all, err
-}
-
-// unappliedTimeout bounds how long the samples of all own definitions may take. A page then shows what is known by then.
-const unappliedTimeout = 2 * time.Second
-
-// unappliedRules are the rules of a catalogue that find nothing in the samples that they are for, by provider.
-type unappliedRules struct {
-	of    *providers.Catalogue
-	found map[string][]lint.Finding
-}
-
-// unapplied returns the rules for entities that find none in the sample that they are for, by provider, of definitions that
-// aren't built in. It runs their samples once for each reload, and returns nil while another page does.
-func (c *Console) unapplied() map[string][]lint.Finding {
-	if c.Definitions == nil {
-		return nil
-	}
-	now := &unappliedRules{of: c.Definitions.Catalogue(), found: map[string][]lint.Finding{}}
-	if last := c.rules.Load(); last != nil && last.of == now.of {
-		return last.found
-	}
-	if !c.checking.TryLock() {
-		return nil
-	}
-	defer c.checking.Unlock()
-	until := time.Now().Add(unappliedTimeout)
-	for _, name := range now.of.OwnNames() {
-		p, ok := now.of.Lookup(name)
-		if left := time.Until(until); ok && left > 0 {
-			if found := lint.Unapplied(p, left); len(found) > 0 {
-				now.found[name] = found
-			}
-		}
-	}
-	c.rules.Store(now)
-	return now.found
-}
-
-// mappingGap is a provider whose rules for entities find nothing where they are meant to.
-type mappingGap struct {
-	oversight.MappedEvents
-
-	// Rules find nothing in the sample that they are for.
-	Rules []string
-}
-
-// Text says what is wrong, for after the provider's name.
-func (g mappingGap) Text() string {
-	var parts []string
-	if g.Unmapped > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s of the last 24 hours changed no entity, though rules are meant for them",
-			frame.Number(g.Unmapped), word.Count(g.Total(), "event", "events")))
-	}
-	if len(g.Rules) > 0 {
-		ending := " finds nothing in the sample that it is for"
-		if len(g.Rules) > 1 {
-			ending = " find nothing in the samples that they are for"
-		}
-		parts = append(parts, strings.Join(g.Rules, ", ")+ending)
-	}
-	return strings.Join(parts, "; ")
-}
-
-// mappingGaps lists providers whose rules for entities are broken, at least in part, by name; of one provider unless it is "".
-// Some events of built-in definitions are about no entity, so these, and others with their rules, are listed only if no event has
-// changed any. What can't be read is left out: the page of the provider says so.
-func (c *Console) mappingGaps(ctx context.Context, provider string) (gaps []mappingGap) {
-	if c.Definitions == nil {
-		return nil
-	}
-	mapped, _ := c.mappings(ctx)
-	rules := c.unapplied()
-	catalogue := c.Definitions.Catalogue()
-	for _, name := range catalogue.Names() {
-		gap := mappingGap{MappedEvents: mapped[name]}
-		gap.Provider = name
-		for _, f := range rules[name] {
-			gap.Rules = append(gap.Rules, f.Field)
-		}
-		isBroken := gap.Unmapped > 0 && (gap.Mapped == 0 || catalogue.HasOwnRules(name))
-		if (isBroken || len(gap.Rules) > 0) && (provider == "" || provider == name) {
-			gaps = append(gaps, gap)
-		}
-	}
-	return gaps
 }
 
 // providerOf returns the provider in the path, or event.ErrNotFound.

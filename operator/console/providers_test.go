@@ -337,6 +337,9 @@ func TestARuleThatFindsNothingIsExplained(t *testing.T) {
 		require.NotContains(t, page, ">"+name+"</a>: ", "some events are about no entity, by the rules of a built-in definition")
 	}
 	require.NotContains(t, page, ">other</a>: ", "it has no definition any more")
+	_, page = v.get(s.url + "/console/providers?name=SHO")
+	require.Equal(t, 1, strings.Count(page, broken), "a search for a part of the name keeps the warning")
+	require.NotContains(t, page, ">github</a>: ")
 	_, page = v.get(s.url + "/console/events?provider=shop")
 	require.Equal(t, 1, strings.Count(page, broken))
 	require.NotContains(t, page, ">github</a>: ")
