@@ -32,8 +32,8 @@ func (a *API) identify(c *fiber.Ctx) error {
 	})
 }
 
-// isID reports whether a text has the form of our IDs. Other forms of a UUID, such as urn:uuid:…, can only be keys.
-func isID(text string) bool { return len(text) == len(uuid.Nil.String()) && uuid.Validate(text) == nil }
+// IsID reports whether a text has the form of our IDs. Other forms of a UUID, such as urn:uuid:…, can only be keys.
+func IsID(text string) bool { return len(text) == len(uuid.Nil.String()) && uuid.Validate(text) == nil }
 
 // maxIdentified is how many events of a key are named, if several providers have it.
 const maxIdentified = 20
@@ -55,7 +55,7 @@ func (a *API) Identify(ctx context.Context, text string) ([]string, error) {
 			return nil, err
 		}
 	}
-	if isID(text) {
+	if IsID(text) {
 		return []string{text}, nil // an operator's decision about it may exist
 	}
 	return nil, notIdentified(text, isUnsearched)
@@ -95,7 +95,7 @@ func (a *API) byWorkflow(ctx context.Context, text string) ([]string, error) {
 		return single(a.EventOfWorkflow(ctx, text))
 	}
 	provider, key, ok := event.SplitWorkflowID(text)
-	if !ok || isID(text) {
+	if !ok || IsID(text) {
 		return nil, event.ErrNotFound
 	}
 	for _, one := range []string{key, event.CanonicalKey(provider, key)} {
@@ -109,14 +109,14 @@ func (a *API) byWorkflow(ctx context.Context, text string) ([]string, error) {
 
 // byKey searches all providers.
 func (a *API) byKey(ctx context.Context, text string) (ids []string, err error) {
-	if isID(text) {
+	if IsID(text) {
 		return nil, event.ErrNotFound
 	}
 	return idsOf(a.Events.Events(ctx, event.RecordQuery{Key: text, Limit: maxIdentified}))
 }
 
 func (a *API) byID(ctx context.Context, text string) ([]string, error) {
-	if !isID(text) {
+	if !IsID(text) {
 		return nil, event.ErrNotFound
 	}
 	_, err := a.Events.WorkflowsOf(ctx, text)
@@ -125,7 +125,7 @@ func (a *API) byID(ctx context.Context, text string) ([]string, error) {
 
 // acceptedByKey looks among the newest open runs for events of all providers that still wait for a worker.
 func (a *API) acceptedByKey(ctx context.Context, text string) ([]string, error) {
-	if isID(text) || a.Accepted == nil {
+	if IsID(text) || a.Accepted == nil {
 		return nil, event.ErrNotFound
 	}
 	found, err := a.Accepted.AcceptedEvents(ctx, event.RecordQuery{Key: text})
@@ -134,7 +134,7 @@ func (a *API) acceptedByKey(ctx context.Context, text string) ([]string, error) 
 
 // byRun finds the event of a run while Temporal keeps the run. A batch's run has many events, and finds the latest.
 func (a *API) byRun(ctx context.Context, text string) ([]string, error) {
-	if !isID(text) || a.Accepted == nil {
+	if !IsID(text) || a.Accepted == nil {
 		return nil, event.ErrNotFound
 	}
 	workflowID, err := a.Accepted.WorkflowOfRun(ctx, text)

@@ -201,7 +201,7 @@ func (c *Console) countsOf(ctx context.Context, count func(context.Context, api.
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	counts, err := count(ctx, c.API.Counts)
-	c.chartFailures.note(c.Log, &plot.Bars{}, "counts", err)
+	c.chartFailures.note(c.Log, "counts", err)
 	if err != nil {
 		return nil
 	}

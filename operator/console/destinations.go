@@ -200,7 +200,7 @@ func (c *Console) addCounted(ctx context.Context, rows []destinationRow) {
 	ctx, cancel := context.WithTimeout(ctx, chartTimeout)
 	defer cancel()
 	counted, err := c.API.Stats.DeliveryTotals(ctx, ids, span)
-	c.chartFailures.note(c.Log, &plot.Bars{}, "attempts", err)
+	c.chartFailures.note(c.Log, "attempts", err)
 	for i := range rows {
 		if one := counted[rows[i].ID]; err == nil {
 			rows[i].Counted = &one
@@ -347,7 +347,9 @@ func (c *Console) addCharts(ctx context.Context, page *destinationPage, since ti
 	counted, mean := chart, chart
 	counted.Title, counted.Empty = "Attempts by result", "No attempts were counted in this time."
 	counted.Parts = []plot.Part{{Name: "succeeded", Class: "delivered"}, {Name: "failed", Class: "failed"}}
-	c.chartFailures.note(c.Log, &counted, "attempts", err)
+	if c.chartFailures.note(c.Log, "attempts", err); err != nil {
+		counted.Empty = unreadChart
+	}
 	mean.Title, mean.Parts = "Mean duration of an attempt", []plot.Part{{Name: "ms, mean duration", Class: "mean"}}
 	counted.Also, mean.IsInTable = mean.Parts[0].Name, true
 	var all oversight.DeliveryBucket

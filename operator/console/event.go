@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/google/uuid"
 
 	"holdfast/event"
 	"holdfast/event/oversight"
@@ -83,7 +82,7 @@ const sameFor = 15 * time.Second
 
 // eventVersion returns the version of an event's page; "" for an event that isn't named by its ID.
 func (c *Console) eventVersion(ctx *fiber.Ctx, id string) (string, error) {
-	if isID := len(id) == len(uuid.Nil.String()) && uuid.Validate(id) == nil; !isID {
+	if !api.IsID(id) {
 		return "", nil
 	}
 	version, err := c.API.Events.EventVersion(ctx.UserContext(), id)

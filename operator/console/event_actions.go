@@ -17,6 +17,7 @@ import (
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
 	"holdfast/operator/api"
+	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
@@ -282,14 +283,26 @@ func (c *Console) cancelDelivery(ctx *fiber.Ctx) error {
 	return c.Done(ctx, eventPath(k.EventID), "Canceled the delivery to "+d.Subscription+".")
 }
 
-// headActions are what operators can do with the head of an ordered key, by the verb in the path.
-var headActions = map[string]struct{ title, question, done string }{
+// headAction is what operators can do with the head of an ordered key.
+type headAction struct {
+	title, question, done string
+	change                func(deliveryapi.Orders, context.Context, delivery.Key, oversight.Actor) (delivery.Delivery, error)
+}
+
+// headActions are by the verb in the path.
+var headActions = map[string]headAction{
 	"skip": {
 		"Skip", "Moves this delivery to the end of its key: it is attempted again after those that are pending now.",
-		"Skipped. The next delivery of its key follows.",
+		"Skipped. The next delivery of its key follows.", deliveryapi.Orders.SkipHead,
 	},
-	"pause":  {"Pause the key", "Attempts neither this delivery nor those behind it until you resume it.", "Paused the key."},
-	"resume": {"Attempt now", "Attempts this delivery now. The others of its key follow.", "The delivery is due now."},
+	"pause": {
+		"Pause the key", "Attempts neither this delivery nor those behind it until you resume it.", "Paused the key.",
+		deliveryapi.Orders.PauseHead,
+	},
+	"resume": {
+		"Attempt now", "Attempts this delivery now. The others of its key follow.", "The delivery is due now.",
+		deliveryapi.Orders.ResumeHead,
+	},
 }
 
 func (c *Console) confirmHead(ctx *fiber.Ctx) error {
@@ -316,14 +329,7 @@ func (c *Console) changeHead(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	change := c.API.Outbound.Deliveries.SkipHead
-	switch ctx.Params("verb") {
-	case "pause":
-		change = c.API.Outbound.Deliveries.PauseHead
-	case "resume":
-		change = c.API.Outbound.Deliveries.ResumeHead
-	}
-	d, err := change(ctx.UserContext(), k, httpapi.Actor(ctx, reason))
+	d, err := a.change(c.API.Outbound.Deliveries, ctx.UserContext(), k, httpapi.Actor(ctx, reason))
 	if err != nil {
 		return err
 	}

@@ -184,7 +184,9 @@ func (c *Console) eventChart(ctx context.Context, provider string, since, until 
 		Title: "Events by the time of their acceptance and by result", Empty: "No events were counted in this time.",
 		Parts: results, Since: span.Since, Until: span.Until, Step: step, List: eventsPath(provider, "", ""),
 	}
-	c.chartFailures.note(c.Log, chart, "events", err)
+	if c.chartFailures.note(c.Log, "events", err); err != nil {
+		chart.Empty = unreadChart
+	}
 	for _, b := range buckets {
 		if b.Dead > 0 {
 			chart.Note = "Events that couldn't be parsed count as dead, but lists of events don't have them:"
@@ -207,14 +209,17 @@ func deadLettersSince(provider string, since time.Time) string {
 	return deadLetterListPath + "?" + filter.Encode()
 }
 
-// chartFailures remembers why charts couldn't be read, so that each cause is logged once until they can be read again.
+// chartFailures remembers why counts couldn't be read, so that each cause is logged once until they can be read again.
 type chartFailures struct {
 	mu     sync.Mutex
 	causes map[string]error
 }
 
-// note says in a chart that it couldn't be read, and logs a new cause. what is counted there.
-func (f *chartFailures) note(log *slog.Logger, chart *plot.Bars, what string, err error) {
+// unreadChart is the text of a chart that couldn't be read.
+const unreadChart = "This chart can't be shown now: the database didn't give its numbers. Load the page again."
+
+// note logs the error of a count if it has a new cause. what is counted.
+func (f *chartFailures) note(log *slog.Logger, what string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.causes == nil {
@@ -224,7 +229,6 @@ func (f *chartFailures) note(log *slog.Logger, chart *plot.Bars, what string, er
 	if f.causes[what] = err; err == nil {
 		return
 	}
-	chart.Empty = "This chart can't be shown now: the database didn't give its numbers. Load the page again."
 	if before == nil || event.CodeOf(before) != event.CodeOf(err) {
 		log.Error("operator.chart_failed", "chart", what, "error", err)
 	}
