@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,7 +52,9 @@ func overHTTP(n *node, token string) mcp.Transport {
 // use calls a tool, and returns its result as JSON and whether it is an error.
 func (a agent) use(tool string, arguments map[string]any) (result map[string]any, text string, failed bool) {
 	a.t.Helper()
-	r, err := a.CallTool(a.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
+	defer cancel()
+	r, err := a.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(a.t, err)
 	require.NotEmpty(a.t, r.Content)
 	text = r.Content[0].(*mcp.TextContent).Text
@@ -78,9 +81,7 @@ func TestAnAgentRepairsADefinition(t *testing.T) {
 	t.Parallel()
 	s := newBrokenOrders(t)
 	a := connectAgent(t, overHTTP(s.node, s.crew.tokens["operator"]))
-	tools, err := a.ListTools(t.Context(), nil)
-	require.NoError(t, err)
-	described, err := json.Marshal(tools)
+	described, err := json.Marshal(a.tools())
 	require.NoError(t, err)
 	require.NotContains(t, string(described), theirWords)
 
@@ -219,11 +220,18 @@ func TestAnAgentHasItsTokensRole(t *testing.T) {
 	require.Equal(t, 200, ask("Authorization", token))
 }
 
+func (a agent) tools() []*mcp.Tool {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
+	defer cancel()
+	listed, err := a.ListTools(ctx, nil)
+	require.NoError(a.t, err)
+	return listed.Tools
+}
+
 func (a agent) names() (all []string) {
 	a.t.Helper()
-	listed, err := a.ListTools(a.t.Context(), nil)
-	require.NoError(a.t, err)
-	for _, tool := range listed.Tools {
+	for _, tool := range a.tools() {
 		all = append(all, tool.Name)
 	}
 	return all

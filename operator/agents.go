@@ -17,24 +17,24 @@ import (
 	"holdfast/operator/httpapi"
 )
 
-// agentDoor serves agents. What their tools ask reaches this server again, through a listener in memory, so that each request
-// passes the same checks as one from outside. It costs nothing before the first agent.
+// agentDoor serves agents. The requests of their tools reach this server again, through a listener in memory, so that each passes
+// the same checks as one from outside. It costs nothing before the first agent.
 type agentDoor struct {
 	server *Server
 	inner  *bufconn.Listener
 	client *http.Client
 
 	open sync.Once
-	// reading and writing have the tools that a viewer may use, and all.
+	// reading serves the tools that change nothing, and writing all.
 	reading, writing fiber.Handler
 }
 
 const (
 	// innerBuffer is in bytes.
 	innerBuffer = 64 << 10
-	// maxInner bounds requests from tools in progress: one message of an agent can call hundreds of them. The others wait.
+	// maxInner bounds the tools' requests in progress: one message of an agent can call hundreds of tools. The others wait.
 	maxInner = 16
-	// longestCall bounds a message of an agent. None lasts as long, unless the protocol's library waits for something.
+	// longestCall bounds a message of an agent. None takes that long, unless the protocol's library waits for something.
 	longestCall = 2 * time.Minute
 )
 
@@ -55,7 +55,7 @@ func (d *agentDoor) route() httpapi.Route {
 		Returns(fiber.StatusAccepted, nil)
 }
 
-// answer refuses callers with only a session: what a tool asks shows the token of the agent's request.
+// answer refuses callers with only a session: the tools' requests have the token of the agent's request.
 func (d *agentDoor) answer(c *fiber.Ctx) error {
 	if !guard.HasToken(c) {
 		c.Set(fiber.HeaderWWWAuthenticate, "Bearer")

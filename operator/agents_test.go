@@ -214,6 +214,9 @@ entities:
 	require.Contains(t, text, `"parse_succeeds":true`)
 	require.Less(t, len(text), 40_000)
 	require.Contains(t, text, `"entities_left_out":1`)
+	text, failed = a.use("try_definition", map[string]any{"dead_letter": "7", "definition": strings.Split(many, "entities:")[0]})
+	require.False(t, failed, text)
+	require.NotContains(t, text, `"rules"`, "there are none")
 }
 
 // slow replays until it is released.
@@ -249,7 +252,12 @@ func TestAnAgentLearnsOfItsReplayDuringAShutdown(t *testing.T) {
 	text, failed := a.use("replay", map[string]any{"dead_letter": "7", "plan": plan["plan"], "reason": "x"})
 	require.False(t, failed, text)
 	require.Contains(t, text, someID)
-	require.NoError(t, <-stopped)
+	select {
+	case err := <-stopped:
+		require.NoError(t, err)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the server doesn't stop")
+	}
 }
 
 // A login of the console can't use tools, whose requests would show no token: the request itself is refused, and says what to do.

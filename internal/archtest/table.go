@@ -406,7 +406,7 @@ var Table = []Rule{
 		Never:     neverInOperator},
 	{Package: "operator/agents", Why: "agents are clients of the operator API, with their caller's role",
 		Ours: list("event event/operation event/oversight internal/lint internal/printable operator/api " +
-			"operator/api/definitionapi operator/httpapi"),
+			"operator/api/definitionapi operator/httpapi providers/mapping"),
 		Libraries: list("github.com/modelcontextprotocol/go-sdk"),
 		Never:     neverInOperator},
 	{Package: "operator/guard", Why: "who may send a request is independent of what it does",

@@ -15,9 +15,9 @@ type ParsedAgain struct {
 	DeadLetter *ExplainedFailure
 }
 
-// ExplainStored says what the parse step would make of a received event now, and what each rule for entities finds. It
-// has the key and the window of the definition, if this identifies the event in another way than when it was received. An event
-// that would be split is explained as a whole.
+// ExplainStored says what the parse step would make of a received event now, and what each rule for entities finds. The
+// key and the window are the definition's if it has changed since and finds others. An event that would be split is explained as
+// a whole.
 func ExplainStored(p *providers.Provider, r event.Receipt, body []byte) ExplainedEvent {
 	item := reading.Item{Received: event.Received{Receipt: r, Body: body}}
 	explained, _ := explain(p, &item, auth.Coverage{All: true}, r.ReceivedAt)

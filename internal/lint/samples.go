@@ -56,8 +56,8 @@ func Regression(next, current *providers.Catalogue) error {
 	return errors.Join(errs...)
 }
 
-// Refused returns those of a changed definition's problems for which a reload would refuse it: samples that fail and don't fail
-// with the current definition. It stops running the samples after limit, 0 for never.
+// Refused returns the problems that make a reload refuse a changed definition: samples that fail, and don't fail with the current
+// one. It stops running the samples after limit, 0 for never.
 func Refused(problems []Finding, current *providers.Provider, limit time.Duration) []Finding {
 	refused := slices.DeleteFunc(slices.Clone(problems), func(f Finding) bool { return !slices.Contains(rulesOfSamples, f.Rule) })
 	if len(refused) == 0 {

@@ -16,6 +16,7 @@ import (
 	"holdfast/operator/api"
 	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/httpapi"
+	"holdfast/providers/mapping"
 )
 
 func (t *tools) addReading(s *mcp.Server) {
@@ -44,7 +45,7 @@ func overview(ctx context.Context, c call, _ nothing) (any, error) {
 		return nil, err
 	}
 	var stats oversight.Stats
-	if err := c.get(ctx, "/stats", url.Values{}, &stats); err != nil {
+	if err := c.get(ctx, "/stats", nil, &stats); err != nil {
 		return nil, err
 	}
 	type cause struct {
@@ -65,7 +66,7 @@ func overview(ctx context.Context, c call, _ nothing) (any, error) {
 		Causes  []cause   `json:"causes"`
 		More    int       `json:"more_causes,omitempty"`
 		Failing []string  `json:"failing_destinations,omitempty"`
-		// Waiting are events that were accepted and aren't with Temporal yet, and deliveries that aren't done.
+		// Inbox counts events that were accepted and aren't in Temporal yet, Deliveries those that aren't finished.
 		Inbox      []oversight.InboxCount    `json:"inbox,omitempty"`
 		Deliveries []oversight.DeliveryCount `json:"open_deliveries,omitempty"`
 	}{At: stats.At, Causes: []cause{}, Failing: stats.FailingDestinations, Inbox: stats.Inbox, Deliveries: stats.Deliveries}
@@ -222,9 +223,9 @@ type tried struct {
 	Unchecked bool                   `json:"unchecked,omitempty"`
 	Failure   *lint.ExplainedFailure `json:"failure,omitempty"`
 	// Rules are the rules for entities with what each found.
-	Rules      any         `json:"rules,omitempty"`
-	Unmapped   bool        `json:"changes_nothing,omitempty"`
-	FromSender *fromSender `json:"from_sender,omitempty"`
+	Rules      []mapping.ExplainedRule `json:"rules,omitempty"`
+	Unmapped   bool                    `json:"changes_nothing,omitempty"`
+	FromSender *fromSender             `json:"from_sender,omitempty"`
 }
 
 func tryDefinition(ctx context.Context, c call, in tryArguments) (any, error) {

@@ -44,8 +44,7 @@ func NewServer(o Options) *mcp.Server {
 	return s
 }
 
-// NewHandler serves the tools over streamable HTTP, without sessions, so that any process of an installation can answer any
-// request. Its caller checks token, role, Host and Origin first.
+// NewHandler serves the tools over streamable HTTP, without sessions. Its caller checks token, role, Host and Origin first.
 func NewHandler(o Options) http.Handler {
 	s := NewServer(o)
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s },

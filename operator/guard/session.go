@@ -97,7 +97,7 @@ func LoggedIn(c *fiber.Ctx) (access.Caller, bool) {
 // NeedsLogin reports whether there are tokens to log in with.
 func NeedsLogin(c *fiber.Ctx) bool { return len(guardOf(c).tokens) > 0 }
 
-// HasToken reports whether the request shows a valid token, or needs none. One of a session shows none.
+// HasToken reports whether the request shows a valid token, or needs none. A request with only a session shows none.
 func HasToken(c *fiber.Ctx) bool {
 	_, ok := guardOf(c).tokens.Find(authorizationOf(c))
 	return ok || !NeedsLogin(c)

@@ -15,7 +15,7 @@ import (
 const example = `  # an agent on this machine reads what is wrong
   claude mcp add holdfast -- holdfast mcp
 
-  # and may replay what a person has agreed to
+  # the agent may also replay what a person has agreed to
   claude mcp add holdfast -- holdfast mcp --allow-write`
 
 // Command returns `holdfast mcp`.
@@ -26,7 +26,7 @@ func Command() *cobra.Command {
 		Use:   "mcp",
 		Short: "Let an agent see and repair what failed",
 		Long: `Serves tools to an agent over standard input and output, by the Model Context Protocol.
-The agent starts this command. Its tools are requests to the operator API of a running
+The agent starts this command. The tools send requests to the operator API of a running
 Holdfast, with the role of the token in ` + cli.TokenVariable + `, or in the file of
 --token-file.
 
