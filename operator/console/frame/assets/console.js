@@ -280,7 +280,7 @@ document.querySelectorAll(".bars svg[data-list]").forEach((svg, n) => {
   const slider = make("div", {
     className: "range", tabIndex: 0, role: "slider", ariaLabel: "Time range", ariaValueMin: 1, ariaValueMax: steps,
   });
-  const chosen = make("small", { className: "chosen", hidden: true });
+  const chosen = make("small", { hidden: true });
   const hint = make("small", { id: `range-${n}` });
   const keys = make("span", { className: "keys", textContent: ", or press Shift and an arrow key," });
   hint.append("Drag", keys, " to choose a time range.");
