@@ -37,7 +37,9 @@ type agent struct {
 func connectAgent(t *testing.T, transport mcp.Transport) agent {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "repair-bot", Version: "1.2"}, nil)
-	session, err := client.Connect(t.Context(), transport, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	t.Cleanup(cancel)
+	session, err := client.Connect(ctx, transport, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return agent{t, session}
