@@ -154,6 +154,9 @@ func TestVectorsOfTheCatalogue(t *testing.T) {
 				t.Run(v.Name, func(t *testing.T) {
 					require.Contains(t, definition.Evidences, v.From)
 					require.NotEmpty(t, v.Source)
+					if v.From == definition.EvidenceLibrary {
+						require.NotEqual(t, "make.py", v.Source, "name the library, or say that it is from documentation")
+					}
 					r := v.request(t, s)
 					err := v.as(s).Authenticate(r, v.now())
 					if v.Refused != "" {

@@ -341,6 +341,7 @@ LIBRARY = {"calcom": "calcom/cal.com packages/features/webhooks/lib/sendPayload.
            "square": "square wrapper/WebhooksHelper.js",
            "hubspot": "HubSpot/hubspot-api-nodejs src/utils/Signature.ts",
            "discord": "discord-interactions dist/index.js",
+           "mailgun": "mailgun-go v4.23.0 webhooks.go",
            "sns": "aws/aws-js-sns-message-validator index.js",
            "braintree": "braintree lib/braintree/webhook_notification_gateway.js"}
 
