@@ -45,7 +45,10 @@ func TestEventsOfAQueue(t *testing.T) {
 		Method: "POST", Header: map[string][]string{"nats-msg-id": {"m1"}}, Body: []byte(`{"type":"paid","order":"o1","total":-1}`),
 	}
 	denied := p.Bound(func(string) []string { return []string{"a secret that is long enough"} }).Authenticate(r, time.Now())
-	require.Equal(t, denial.OnlyQueued, denial.ReasonOf(denied))
+	var refused *denial.Error
+	require.ErrorAs(t, denied, &refused)
+	require.Equal(t, denial.OnlyQueued, refused.Reason)
+	require.Equal(t, "queues only, no HTTP requests", refused.Scheme)
 
 	items, err := p.SplitQueued(r, "ORDERS:1")
 	require.NoError(t, err)

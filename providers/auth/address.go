@@ -74,33 +74,3 @@ func (s *addressScheme) hidden() (headers, query, path []string) { return nil, n
 func (s *addressScheme) sign(*Request, []string, time.Time) error { return denial.Of(denial.Address) }
 
 func (s *addressScheme) name() string { return "address of the sender" }
-
-// queuedScheme is that of a definition without schemes whose events come from queues: the broker has authenticated them, and no
-// HTTP request is authentic.
-type queuedScheme struct{}
-
-// OnlyQueued returns an authenticator that accepts no HTTP request.
-func OnlyQueued(paths []Path) *Authenticator {
-	return &Authenticator{schemes: []alternative{{queuedScheme{}, choice{}}}, paths: paths}
-}
-
-// authenticate accepts only what sign has marked, for trying out a definition.
-func (queuedScheme) authenticate(_ keyring, r *Request, _ time.Time) error {
-	if r.queued {
-		return nil
-	}
-	return denial.Of(denial.OnlyQueued)
-}
-
-func (queuedScheme) sign(r *Request, _ []string, _ time.Time) error {
-	r.queued = true
-	return nil
-}
-
-func (queuedScheme) ready(keyring) error  { return nil }
-func (queuedScheme) reference() string    { return "" }
-func (queuedScheme) references() []string { return nil }
-func (queuedScheme) covers() Coverage     { return Coverage{All: true} }
-func (queuedScheme) name() string         { return "the broker of its queues; no HTTP request" }
-
-func (queuedScheme) hidden() (headers, query, path []string) { return nil, nil, nil }

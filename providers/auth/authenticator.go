@@ -102,8 +102,11 @@ func (a *Authenticator) withScheme(err error, i int) error {
 	return err
 }
 
-// nameOf describes a scheme and the name of its secret.
+// nameOf describes a scheme and the name of its secret, if it has one.
 func (a *Authenticator) nameOf(i int) string {
+	if a.schemes[i].reference() == "" {
+		return a.schemes[i].name()
+	}
 	return fmt.Sprintf("auth[%d]: %s, with %s", i, a.schemes[i].name(), a.schemes[i].reference())
 }
 

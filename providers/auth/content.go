@@ -74,14 +74,14 @@ func newContent(p *definition.Problems, field, template string) content {
 	return c
 }
 
-// checkOptional requires parts that may be missing to begin differently, and text after them that begins differently, too. Their
-// values never contain the text after them, so that a signed text has one meaning: no value can stand for another part.
+// checkOptional requires that parts that may be missing begin differently from each other and from the text after them. Their values
+// never contain the text that ends them, so a signed text has one meaning: no value can stand for another part.
 func (c content) checkOptional(p *definition.Problems, field string) {
 	for i, part := range c.parts {
 		rest := c.parts[i+1:]
 		next := slices.IndexFunc(rest, func(other contentPart) bool { return other.after == "" })
 		if part.after != "" && next >= 0 && (rest[next].literal == "" || beginAlike(rest[next].literal, part.before)) {
-			p.Add(field, "after %s:%s, which may be missing, want text that begins otherwise than %q", part.variable, part.of, part.before)
+			p.Add(field, "the text after %s:%s, which may be missing, must not begin like %q", part.variable, part.of, part.before)
 		}
 		for _, other := range c.parts[:i] {
 			if part.after != "" && other.after != "" && beginAlike(part.before, other.before) {
@@ -149,7 +149,7 @@ func (c content) headers() (names []string) {
 // signedParts contains the values of the variables for one request.
 type signedParts struct {
 	timestamp, id, url, secret string
-	// named are the lines of the headers that a token names.
+	// named has a line for each header that a token names.
 	named   string
 	places  map[string]decode.Place
 	sorted  map[string]string
@@ -309,15 +309,6 @@ func (c content) urls(r *Request) []string {
 	return forms
 }
 
-// pathOf returns path and query as the sender has called them.
-func pathOf(r *Request) string {
-	_, rest, ok := strings.Cut(r.URL, "://")
-	if i := strings.Index(rest, "/"); ok && i >= 0 {
-		return rest[i:]
-	}
-	return r.Path
-}
-
 // listed returns the headers that another one lists, in order.
 func listed(r *Request, by string) []string {
 	names := strings.Split(strings.ToLower(url.Values(r.Header).Get(by)), ",")
@@ -335,27 +326,6 @@ func withValues(r *Request, names []string) string {
 		pairs[i] = name + ":" + strings.TrimSpace(url.Values(r.Header).Get(name))
 	}
 	return strings.Join(pairs, ";")
-}
-
-// sortedParams returns the distinct name-value pairs of the form, sorted. It is empty if the body isn't a form, which checkBody
-// refuses.
-func sortedParams(r *Request) string {
-	if !isForm(r) {
-		return ""
-	}
-	values, err := url.ParseQuery(string(r.Body))
-	if err != nil {
-		return ""
-	}
-	var pairs strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		slices.Sort(values[name])
-		for _, v := range slices.Compact(values[name]) {
-			pairs.WriteString(name)
-			pairs.WriteString(v)
-		}
-	}
-	return pairs.String()
 }
 
 // isLine reports whether a part is a name and its value on separate lines.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -13,11 +14,11 @@ import (
 	"holdfast/providers/definition"
 )
 
-// detached is what a token signs that leaves its payload out (RFC 7515, appendix F): parts of the request. Of signed it has
-// nothing but the content.
+// detached is the payload of a token that leaves it out (RFC 7515, appendix F), made of parts of the request. Only the content of
+// signed is set.
 type detached struct{ signed }
 
-// maxNamed is how many headers a token may name. Their names are in messages before anything is verified.
+// maxNamed is how many headers a token may name. Error messages have their names before anything is verified.
 const maxNamed = 20
 
 var isNamed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`).MatchString
@@ -45,8 +46,8 @@ func newDetached(p *definition.Problems, field string, d *definition.JWT) *detac
 	return &detached{signed{content: c}}
 }
 
-// authenticateDetached accepts a token that signs the request. What needs no key comes first: a stranger must not have keys
-// fetched.
+// authenticateDetached accepts a token that signs the request. It first checks all that needs no key, so that strangers can't
+// make it fetch keys.
 func (s *jwtScheme) authenticateDetached(k keyring, r *Request, token jws.Token, now time.Time) error {
 	if s.account != "" {
 		secrets, err := k.usable(s.secretsName)
@@ -66,7 +67,7 @@ func (s *jwtScheme) authenticateDetached(k keyring, r *Request, token jws.Token,
 	return s.checkSignature(k, token.Attach(payload), now)
 }
 
-// payload returns what a token signs.
+// payload returns the payload that a token has left out.
 func (d *detached) payload(r *Request, token jws.Token) ([]byte, error) {
 	if err := d.checkHeaders(r); err != nil {
 		return nil, err
@@ -85,8 +86,8 @@ func (d *detached) payload(r *Request, token jws.Token) ([]byte, error) {
 	return d.content.message(v), nil
 }
 
-// namedHeaders returns the headers that a token names, each as a line as the token spells its name. Each must be there once, and
-// be named once: otherwise two requests would have one signature.
+// namedHeaders returns a line for each header that a token names, under the token's spelling of the name. Each header must be there
+// once and be named once: otherwise two requests would have one signature.
 func namedHeaders(r *Request, list string) (string, error) {
 	if list == "" {
 		return "", nil
@@ -148,7 +149,7 @@ func (s *jwtScheme) hidden() (headers, query, path []string) {
 	return headers, query, path
 }
 
-// signDetached signs a request. The token names the headers that it has.
+// signDetached signs a request with all its headers.
 func (s *jwtScheme) signDetached(r *Request, secret string) error {
 	var field string
 	for _, part := range s.detached.content.parts {
@@ -180,5 +181,5 @@ func (s *jwtScheme) signDetached(r *Request, secret string) error {
 	if err != nil {
 		return err
 	}
-	return s.put(r, head+".."+encodings["base64url"].encode(signature))
+	return s.put(r, head+".."+base64.RawURLEncoding.EncodeToString(signature))
 }

@@ -172,9 +172,9 @@ func TestMistakesInTokensOfTheRequestAndInChains(t *testing.T) {
 		"jwt: {" + chain + "chain: {roots: []}}":                                               "anyone can make a chain",
 		"jwt: {" + chain + "chain: {roots: [x]}}":                                              "PEM block of a root",
 		"jwt: {" + chain + "chain: {roots: [x], leaf: serverAuth}}":                            "want the OID",
-		"jwt: {" + strings.Replace(chain, "ES256", "HS256", 1) + "chain: {roots: [x]}}":        "want that of the signer's certificate",
+		"jwt: {" + strings.Replace(chain, "ES256", "HS256", 1) + "chain: {roots: [x]}}":        "want the algorithm of the signer's certificate",
 		"jwt: {" + strings.Replace(chain, "account: a, ", "", 1) + "chain: {roots: [x]}}":      "must name a claim",
-		"jwt: {" + chain + "keys: {url: \"https://a.example/jwks\"}, chain: {roots: [x]}}":     "can't be together",
+		"jwt: {" + chain + "keys: {url: \"https://a.example/jwks\"}, chain: {roots: [x]}}":     "can't be combined",
 	} {
 		var p definition.Problems
 		text := "name: acme\nsecrets: A\nauth: [{" + scheme + "}]\n"

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -310,4 +311,74 @@ func (s *jwtScheme) name() string {
 		kind += ", keys of " + s.keys.host()
 	}
 	return kind
+}
+
+// unsignedHeader is {"alg":"none"}.
+const unsignedHeader = "eyJhbGciOiJub25lIn0"
+
+// Enclose puts the event of an unsigned sample into an unsigned token, if the definition reads events from tokens. Signing
+// replaces it.
+func (a *Authenticator) Enclose(r *Request) {
+	for _, one := range a.schemes {
+		s, ok := one.scheme.(*jwtScheme)
+		if !ok || s.payload == "" {
+			continue
+		}
+		r.decoders = a.decoders
+		if claims, err := r.objectAt(s.payload); err == nil {
+			for _, path := range r.nestedTokens() {
+				if object, ok := objectIn(claims, path); ok {
+					setIn(claims, path, unsigned(object))
+				}
+			}
+			_ = s.put(r, unsigned(claims)) // it is where the object was
+		}
+	}
+}
+
+// unsigned returns a token without a signature; "" if the claims aren't JSON.
+func unsigned(claims map[string]any) string {
+	payload, err := json.Marshal(claims)
+	if err != nil { // decoded JSON can always be encoded
+		return ""
+	}
+	return unsignedHeader + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
+}
+
+// sealNested signs a token within the payload of another one. A sample may have the object in place of the token.
+func (s *jwtScheme) sealNested(claims map[string]any, path []string, secret string) error {
+	object, ok := objectIn(claims, path)
+	if !ok {
+		return nil
+	}
+	if s.chain != nil && s.chain.signedAt != "" {
+		object[s.chain.signedAt] = claims[s.chain.signedAt]
+	}
+	token, err := s.seal(object, secret)
+	setIn(claims, path, token)
+	return err
+}
+
+// nestedTokens returns where the definition reads further tokens in the payload of a token.
+func (r *Request) nestedTokens() [][]string {
+	if r.decoders == nil {
+		return nil
+	}
+	return r.decoders.NestedTokens()
+}
+
+// objectIn returns the object at a path, or the payload of the token there.
+func objectIn(tree map[string]any, path []string) (map[string]any, bool) {
+	var at any = tree
+	for _, name := range path {
+		fields, _ := at.(map[string]any)
+		at = fields[name]
+	}
+	if text, ok := at.(string); ok {
+		payload, err := jws.Payload(text)
+		claims, ok := jws.ParseClaims(payload)
+		return claims, err == nil && ok
+	}
+	object, ok := at.(map[string]any)
+	return object, ok
 }

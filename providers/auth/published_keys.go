@@ -284,10 +284,11 @@ func (k keyring) values(reference string) ([]string, error) {
 	return values, nil
 }
 
-// pinnedChain are the certificates in a token's header, instead of keys that the sender publishes.
+// pinnedChain verifies tokens by the certificates in their headers, instead of keys that the sender publishes.
 type pinnedChain struct {
 	trust jws.Trust
-	// signedAt is the claim with the time at which the certificates must have been valid, in unix ms; "" for now.
+	// signedAt is the claim with the time of signing in unix ms, at which the certificates must have been valid; "": they must be
+	// valid now.
 	signedAt string
 }
 
@@ -306,7 +307,7 @@ func newPinnedChain(p *definition.Problems, field string, d *definition.JWT) *pi
 		c.trust.Roots = append(c.trust.Roots, root)
 	}
 	if len(d.Chain.Roots) == 0 {
-		p.Add(field+".chain.roots", "is missing: anyone can make a chain to a root of their own")
+		p.Add(field+".chain.roots", "is missing: without a pinned root, anyone can make a chain to their own")
 	}
 	for name, oid := range map[string]string{"leaf": c.trust.Leaf, "issuer": c.trust.Issuer} {
 		if oid != "" && !isOID(oid) {
@@ -314,10 +315,10 @@ func newPinnedChain(p *definition.Problems, field string, d *definition.JWT) *pi
 		}
 	}
 	if d.Keys != nil || d.Detached != "" {
-		p.Add(field+".chain", "can't be together with keys or detached")
+		p.Add(field+".chain", "can't be combined with keys or detached: remove one of them")
 	}
 	if d.Algorithm == "" || d.Algorithm == hs256 {
-		p.Add(field+".algorithm", "want that of the signer's certificate: RS256, ES256 or ES512")
+		p.Add(field+".algorithm", "want the algorithm of the signer's certificate: RS256, ES256 or ES512")
 	}
 	if d.Account == "" {
 		p.Add(field+".account", "must name a claim that has one of the secrets: the sender signs for all of its customers")
@@ -325,7 +326,8 @@ func newPinnedChain(p *definition.Problems, field string, d *definition.JWT) *pi
 	return c
 }
 
-// authenticateByChain accepts a token whose signer has a certificate that leads to a pinned root, and was valid at the signing.
+// authenticateByChain accepts a token whose signer has a certificate that leads to a pinned root and was valid at the time of
+// signing.
 func (s *jwtScheme) authenticateByChain(k keyring, r *Request, token jws.Token, now time.Time) error {
 	signer, ok := token.Signer()
 	switch {
@@ -354,7 +356,7 @@ func (s *jwtScheme) authenticateByChain(k keyring, r *Request, token jws.Token, 
 	return s.checkClaims(k, r, token, now)
 }
 
-// find verifies the chain of a token. A process that signs in place of senders has a root of its own.
+// find verifies the chain of a token. In a process that signs in place of senders, its trial root also counts.
 func (c *pinnedChain) find(k keyring, token jws.Token) (chain jws.Chain, ok bool) {
 	if chain, ok = c.trust.Chain(token); ok || k.keySets == nil {
 		return chain, ok

@@ -1,9 +1,8 @@
 package auth
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -105,6 +104,36 @@ func isForm(r *Request) bool {
 	return decode.MediaType(url.Values(r.Header).Get("content-type")) == decode.FormType
 }
 
+// sortedParams returns the distinct name-value pairs of the form, sorted. It is empty if the body isn't a form, which checkBody
+// refuses.
+func sortedParams(r *Request) string {
+	if !isForm(r) {
+		return ""
+	}
+	values, err := url.ParseQuery(string(r.Body))
+	if err != nil {
+		return ""
+	}
+	var pairs strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		slices.Sort(values[name])
+		for _, v := range slices.Compact(values[name]) {
+			pairs.WriteString(name)
+			pairs.WriteString(v)
+		}
+	}
+	return pairs.String()
+}
+
+// pathOf returns path and query as the sender has called them.
+func pathOf(r *Request) string {
+	_, rest, ok := strings.Cut(r.URL, "://")
+	if i := strings.Index(rest, "/"); ok && i >= 0 {
+		return rest[i:]
+	}
+	return r.Path
+}
+
 // payloadAt returns the token at a dotted path of the body, or the body itself if the path is ".".
 func (r *Request) payloadAt(path string) (string, error) {
 	if path == "." {
@@ -138,76 +167,6 @@ func (r *Request) objectAt(path string) (map[string]any, error) {
 	}
 	return fields, nil
 }
-
-// Enclose puts the event of an unsigned sample into an unsigned token, if the definition reads events from tokens. Signing
-// replaces it.
-func (a *Authenticator) Enclose(r *Request) {
-	for _, one := range a.schemes {
-		s, ok := one.scheme.(*jwtScheme)
-		if !ok || s.payload == "" {
-			continue
-		}
-		r.decoders = a.decoders
-		if claims, err := r.objectAt(s.payload); err == nil {
-			for _, path := range r.nestedTokens() {
-				if object, ok := objectIn(claims, path); ok {
-					setIn(claims, path, unsigned(object))
-				}
-			}
-			_ = s.put(r, unsigned(claims)) // it is where the object was
-		}
-	}
-}
-
-// unsigned returns a token without a signature.
-func unsigned(claims map[string]any) string {
-	payload, err := json.Marshal(claims)
-	if err != nil { // not of decoded JSON
-		return ""
-	}
-	return unsignedHeader + "." + base64.RawURLEncoding.EncodeToString(payload) + "."
-}
-
-// sealNested signs a token within the payload of another one. In place of the token there may be its object.
-func (s *jwtScheme) sealNested(claims map[string]any, path []string, secret string) error {
-	object, ok := objectIn(claims, path)
-	if !ok {
-		return nil
-	}
-	if s.chain != nil && s.chain.signedAt != "" {
-		object[s.chain.signedAt] = claims[s.chain.signedAt]
-	}
-	token, err := s.seal(object, secret)
-	setIn(claims, path, token)
-	return err
-}
-
-// nestedTokens returns where the definition reads further tokens in the payload of a token.
-func (r *Request) nestedTokens() [][]string {
-	if r.decoders == nil {
-		return nil
-	}
-	return r.decoders.NestedTokens()
-}
-
-// objectIn returns the object at a path, or that in the token there.
-func objectIn(tree map[string]any, path []string) (map[string]any, bool) {
-	var at any = tree
-	for _, name := range path {
-		fields, _ := at.(map[string]any)
-		at = fields[name]
-	}
-	if text, ok := at.(string); ok {
-		payload, err := jws.Payload(text)
-		claims, ok := jws.ParseClaims(payload)
-		return claims, err == nil && ok
-	}
-	object, ok := at.(map[string]any)
-	return object, ok
-}
-
-// unsignedHeader is {"alg":"none"}.
-const unsignedHeader = "eyJhbGciOiJub25lIn0"
 
 // Covered returns what is authentic of the request in addition to its body: nothing, if no scheme has accepted it.
 func (r *Request) Covered() Coverage {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"holdfast/providers/auth/denial"
 	"holdfast/providers/definition"
 )
 
@@ -167,3 +168,33 @@ func (c choice) announce(r *Request) {
 	}
 	r.SetHeader(c.header, value)
 }
+
+// queuedScheme stands in for the schemes of a definition that only reads queues. The broker authenticates its messages, and no
+// HTTP request is authentic.
+type queuedScheme struct{}
+
+// OnlyQueued returns an authenticator that accepts no HTTP request.
+func OnlyQueued(paths []Path) *Authenticator {
+	return &Authenticator{schemes: []alternative{{queuedScheme{}, choice{}}}, paths: paths}
+}
+
+// authenticate accepts only what sign has marked, for trying out a definition.
+func (queuedScheme) authenticate(_ keyring, r *Request, _ time.Time) error {
+	if r.queued {
+		return nil
+	}
+	return denial.Of(denial.OnlyQueued)
+}
+
+func (queuedScheme) sign(r *Request, _ []string, _ time.Time) error {
+	r.queued = true
+	return nil
+}
+
+func (queuedScheme) ready(keyring) error  { return nil }
+func (queuedScheme) reference() string    { return "" }
+func (queuedScheme) references() []string { return nil }
+func (queuedScheme) covers() Coverage     { return Coverage{All: true} }
+func (queuedScheme) name() string         { return "queues only, no HTTP requests" }
+
+func (queuedScheme) hidden() (headers, query, path []string) { return nil, nil, nil }

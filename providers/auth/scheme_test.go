@@ -309,8 +309,8 @@ auth:
 	}
 	for text, problem := range map[string]string{
 		`{signed: "{query:a|x:|;}{query:b|x:1|;}-{body}", signature: {header: x-s}}`: "must begin with different text",
-		`{signed: "{query:a|x:|;}{query:b}{body}", signature: {header: x-s}}`:        `begins otherwise than "x:"`,
-		`{signed: "{query:a|x:|;}x:1{body}", signature: {header: x-s}}`:              `begins otherwise than "x:"`,
+		`{signed: "{query:a|x:|;}{query:b}{body}", signature: {header: x-s}}`:        `must not begin like "x:"`,
+		`{signed: "{query:a|x:|;}x:1{body}", signature: {header: x-s}}`:              `must not begin like "x:"`,
 		`{signed: "{query:a|x:}{body}", signature: {header: x-s}}`:                   "between braces",
 		`{signed: "{query:a||;}{body}", signature: {header: x-s}}`:                   "between braces",
 		`{signed: "{query:}{body}", signature: {header: x-s}}`:                       "between braces",
