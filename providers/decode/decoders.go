@@ -179,8 +179,8 @@ func (d decoder) decodeToken(text string, identity [][]string, w Projection, exa
 	return v, err
 }
 
-// expandToken puts the payload of a token in its place. The signature of the token around it covers its text, so that of its own
-// isn't verified: it would say the same.
+// expandToken replaces a token with its payload. The signature of the token around it covers its text, so its own signature isn't
+// verified.
 func expandToken(v any, path []string, identity [][]string, exactly bool) error {
 	for _, name := range path[:len(path)-1] {
 		fields, _ := v.(map[string]any)
@@ -206,7 +206,7 @@ func expandToken(v any, path []string, identity [][]string, exactly bool) error 
 	return err
 }
 
-// NestedTokens returns where tokens are within the payload of a token.
+// NestedTokens returns the paths of tokens within the payload of a token.
 func (all *Decoders) NestedTokens() (paths [][]string) {
 	for _, rule := range all.rules {
 		paths = append(paths, rule.tokens...)

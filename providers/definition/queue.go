@@ -2,11 +2,11 @@ package definition
 
 // Queue is a queue of a broker, whose messages are events under the definition.
 type Queue struct {
-	// Broker is nats (JetStream), rabbitmq, kafka, sqs or pubsub.
+	// Broker is nats (JetStream), rabbitmq or kafka.
 	Broker string `yaml:"broker"`
-	// URL has the hosts, without credentials; for sqs it is the address of the queue.
+	// URL has the hosts, without credentials.
 	URL string `yaml:"url"`
-	// Name is the stream, the queue, the topic or the subscription.
+	// Name is the stream, the queue or the topic.
 	Name string `yaml:"name"`
 	// Group is the durable consumer of NATS, or the consumer group of Kafka; holdfast-NAME by default.
 	Group string `yaml:"group"`
@@ -15,10 +15,10 @@ type Queue struct {
 	// User is the user's name; Secrets is the variable with the password, or with other credentials.
 	User    string `yaml:"user"`
 	Secrets string `yaml:"secrets"`
-	// Mechanism is that of SASL, for Kafka.
+	// Mechanism is the SASL mechanism, for Kafka: SCRAM-SHA-512 (default), SCRAM-SHA-256 or PLAIN.
 	Mechanism string `yaml:"mechanism"`
 	// Authorities is the variable with the certificates (PEM) of a private authority.
 	Authorities string `yaml:"authorities"`
-	// Prefetch is how many messages are read ahead.
+	// Prefetch is how many messages are handled at a time, 1 to 1000; 32 by default.
 	Prefetch int `yaml:"prefetch"`
 }
