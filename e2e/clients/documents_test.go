@@ -2,6 +2,7 @@ package clients
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ import (
 	"holdfast/providers"
 )
 
-// document is what a provider publishes about its events, with events of every type: a file in testdata/documents.
+// document has events of every type that a provider publishes. It is generated from a file in testdata/documents.
 type document struct {
 	Provider string `json:"provider"`
 	Bodies   []body `json:"bodies"`
@@ -31,22 +32,24 @@ type body struct {
 	Type   string  `json:"type"`
 	First  request `json:"first"`
 	Second request `json:"second"`
-	// Entity is the kind and the ID of what the event is about; empty if the document doesn't say it.
+	// Entity is the kind and the ID of the entity that the event is about; empty if the document doesn't say it.
 	Entity []string `json:"entity"`
-	// Nothing means that the event names nothing that has an ID.
+	// Nothing means that the event names no entity with an ID.
 	Nothing bool `json:"nothing"`
 }
 
-// generated has a function for each document that makes its events once.
+// generated has a function for each document that generates its events once.
 var generated sync.Map
 
 func generate(t *testing.T, name string) document {
 	t.Helper()
 	once, _ := generated.LoadOrStore(name, sync.OnceValues(func() (d document, err error) {
-		command := exec.Command("node", "--disable-warning=ExperimentalWarning", "bodies.mjs", name)
+		ctx, cancel := context.WithTimeout(context.Background(), toPrepare)
+		defer cancel()
+		command := exec.CommandContext(ctx, "node", "--disable-warning=ExperimentalWarning", "bodies.mjs", name)
 		// With LATEST=1, those of the newest packages.
 		command.Dir, command.Stderr = cmp.Or(os.Getenv("NEWEST"), folder), os.Stderr
-		command.Env = append(os.Environ(), "STRIPE_OPENAPI="+stripeDocument())
+		command.Env = append(os.Environ(), "STRIPE_OPENAPI="+stripeDocument(ctx))
 		out, err := command.Output()
 		if err != nil {
 			return d, err
@@ -59,7 +62,8 @@ func generate(t *testing.T, name string) document {
 	return d
 }
 
-// documents are the names of the documents that are on this machine: Stripe's is in a module of Go.
+// documents returns the names of the documents. Stripe's is in a module of Go, and is left out if that can't be fetched, unless
+// NO_SKIP is set.
 func documents(t *testing.T) (names []string) {
 	t.Helper()
 	libraries(t)
@@ -67,7 +71,7 @@ func documents(t *testing.T) (names []string) {
 	require.NoError(t, err)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".mjs")
-		if name == "stripe" && stripeDocument() == "" && os.Getenv("NO_SKIP") == "" {
+		if name == "stripe" && stripeDocument(t.Context()) == "" && os.Getenv("NO_SKIP") == "" {
 			t.Log("Stripe's OpenAPI document isn't read: its module can't be fetched")
 			continue
 		}
@@ -98,7 +102,7 @@ func TestEveryPublishedTypeOfEvent(t *testing.T) {
 	}
 }
 
-// wrong says what the definition makes of an event that it shouldn't; "" if nothing.
+// wrong explains how the definition misreads the events; "" if it reads them right.
 func (b body) wrong(t *testing.T, p *providers.Provider, secret string) string {
 	t.Helper()
 	var keys []string
@@ -148,7 +152,7 @@ func explained(t *testing.T, p *providers.Provider, r request, secret string) li
 	return lint.Explain(p, got, time.Now())
 }
 
-// libraryOf is a library for the provider: it has secrets of the form that the definition wants.
+// libraryOf returns a library for the provider: its secrets have the form that the definition needs.
 func libraryOf(t *testing.T, provider string) library {
 	t.Helper()
 	all := libraries(t).library

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,22 +10,28 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// goLibraries is the module with the libraries for Go, goProgram what it is built into.
+// goLibraries is the module with the libraries for Go; goProgram is its program.
 const (
 	goLibraries = "../../tools/clients"
 	goProgram   = "../../bin/provider-clients"
 )
+
+// toPrepare is the max time to build a program, or to generate the events of a document.
+const toPrepare = 5 * time.Minute
 
 var startedGo = sync.OnceValues(func() (*node, error) {
 	program, err := filepath.Abs(goProgram)
 	if err != nil {
 		return nil, err
 	}
-	build := exec.Command("go", "build", "-C", goLibraries, "-o", program, ".")
+	ctx, cancel := context.WithTimeout(context.Background(), toPrepare)
+	defer cancel()
+	build := exec.CommandContext(ctx, "go", "build", "-C", goLibraries, "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the libraries for Go: %w: %s", err, said)
@@ -32,7 +39,8 @@ var startedGo = sync.OnceValues(func() (*node, error) {
 	return start(exec.Command(program))
 })
 
-// librariesForGo is nil where their modules can't be fetched, unless NO_SKIP is set.
+// librariesForGo returns the libraries for Go. If their modules can't be fetched, it returns nil, or fails the test if NO_SKIP is
+// set.
 func librariesForGo(t *testing.T) []library {
 	t.Helper()
 	n, err := startedGo()
@@ -44,15 +52,16 @@ func librariesForGo(t *testing.T) []library {
 	return n.library
 }
 
-// everyLibrary has those for Node.js and those for Go.
+// everyLibrary returns the libraries for Node.js and those for Go.
 func everyLibrary(t *testing.T) []library {
 	t.Helper()
 	return slices.Concat(libraries(t).library, librariesForGo(t))
 }
 
-// stripeDocument is the file with Stripe's OpenAPI document, which a Go module has; "" if that can't be fetched.
-func stripeDocument() string {
-	dir, err := exec.Command("go", "list", "-C", goLibraries, "-m", "-f", "{{.Dir}}", "github.com/stripe/stripe-mock").Output()
+// stripeDocument returns the path of Stripe's OpenAPI document, which is in a Go module; "" if that can't be fetched.
+func stripeDocument(ctx context.Context) string {
+	list := exec.CommandContext(ctx, "go", "list", "-C", goLibraries, "-m", "-f", "{{.Dir}}", "github.com/stripe/stripe-mock")
+	dir, err := list.Output()
 	if err != nil || strings.TrimSpace(string(dir)) == "" {
 		return ""
 	}

@@ -21,9 +21,9 @@ type surveyed struct {
 	Headers []string `json:"headers"`
 }
 
-// TestTheNewestLibraries compares the newest versions, in the folder that NEWEST names and the program that NEWEST_GO names, with
-// the pinned ones, and writes what differs to the file that NEWEST_REPORT names. It fails if a library no longer verifies what Holdfast signs, or accepts a changed
-// body. `make conformance LATEST=1` runs it.
+// TestTheNewestLibraries compares the newest versions, in the folder NEWEST and the program NEWEST_GO, with the pinned ones, and
+// writes the differences to the file NEWEST_REPORT. It fails if a library no longer verifies what Holdfast signs, or accepts a
+// changed body. `make conformance LATEST=1` runs it.
 func TestTheNewestLibraries(t *testing.T) {
 	t.Parallel()
 	at := os.Getenv("NEWEST")
@@ -39,23 +39,25 @@ func TestTheNewestLibraries(t *testing.T) {
 	report := packageChanges(before, after)
 	forGo, err := start(exec.Command(os.Getenv("NEWEST_GO")))
 	require.NoError(t, err)
-	report = append(report, packageChanges(modulesOf(t, goLibraries), modulesOf(t, filepath.Dir(os.Getenv("NEWEST_GO"))))...)
+	modules := modulesOf(t, filepath.Dir(os.Getenv("NEWEST_GO")))
+	report = append(report, packageChanges(modulesOf(t, goLibraries), modules)...)
+	old := everyLibrary(t)
 	for _, l := range slices.Concat(newest.library, forGo.library) {
-		before := everyLibrary(t)
-		at := slices.IndexFunc(before, func(one library) bool { return one.Name == l.Name })
+		at := slices.IndexFunc(old, func(one library) bool { return one.Name == l.Name })
 		require.GreaterOrEqual(t, at, 0, l.Name)
-		of, failed := libraryChanges(t, before[at], l)
+		of, failed := libraryChanges(t, old[at], l)
 		report = append(report, of...)
 		for _, why := range failed {
 			t.Errorf("%s: %s", l.Name, why)
 		}
 	}
 	libraries := len(newest.library) + len(forGo.library)
-	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", len(after), libraries)), "\n")
+	packages := len(after) + len(modules)
+	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", packages, libraries)), "\n")
 	require.NoError(t, os.WriteFile(os.Getenv("NEWEST_REPORT"), []byte(text+"\n"), 0o600))
 }
 
-// modulesOf has the versions that a go.mod names.
+// modulesOf returns the versions in a go.mod.
 func modulesOf(t *testing.T, dir string) map[string]surveyed {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))

@@ -1,5 +1,6 @@
-// Clients runs the providers' own Go libraries for the tests of e2e/clients, as e2e/clients/testdata/main.mjs runs those for
-// Node.js. It answers each line of standard input, {call, …}, with a line on standard output, {value} or {error}, and ends with its input.
+// Clients runs providers' Go libraries for the tests of e2e/clients, as e2e/clients/testdata/main.mjs runs those for Node.js. It
+// answers each line of standard input, {call, …}, with a line on standard output, {value} or {error}, and exits at the end of its
+// input.
 package main
 
 import (
@@ -23,7 +24,7 @@ type request struct {
 	Body    string            `json:"body,omitempty"`
 }
 
-// library is a file of this package. Sign returns the headers to add; it is nil, or Verify is, if the library can't do that.
+// library is a library to run. Sign returns the headers to add. Sign or Verify is nil if the library can't do that.
 type library struct {
 	Name          string `json:"name"`
 	Provider      string `json:"provider"`
@@ -47,7 +48,7 @@ func add(name string, l library) {
 
 var errRefused = errors.New("the library refuses it")
 
-// unless is nil if a library accepts a request.
+// unless returns errRefused unless a library has accepted a request.
 func unless(accepted bool) error {
 	if accepted {
 		return nil
@@ -55,7 +56,7 @@ func unless(accepted bool) error {
 	return errRefused
 }
 
-// header has the names as net/http has them.
+// header returns the headers under net/http's canonical names.
 func (r request) header() http.Header {
 	h := http.Header{}
 	for name, value := range r.Headers {
@@ -64,7 +65,7 @@ func (r request) header() http.Header {
 	return h
 }
 
-// received is the request as a server receives it.
+// received returns the request as a server receives it.
 func (r request) received() *http.Request {
 	got, err := http.NewRequest(http.MethodPost, r.URL, strings.NewReader(r.Body))
 	if err != nil {

@@ -1,6 +1,6 @@
 // Generates events of every type from what a provider publishes about them, and prints
-// {provider, bodies: [{type, first, second, entity, nothing}]}. The two events of a type differ in their ID alone; entity is the kind and
-// the ID of what they are about, and nothing means that they name nothing. The argument names a file in documents.
+// {provider, bodies: [{type, first, second, entity, nothing}]}. The two events of a type differ only in their ID; entity is the kind and
+// the ID of the entity that they are about, and nothing means that they name none. The argument names a file in documents.
 import { generate } from "json-schema-faker";
 
 const options = { seed: 1, alwaysFakeOptionals: true, minItems: 1, maxItems: 1, minLength: 1, maxLength: 12, refDepthMax: 3 };
@@ -23,7 +23,8 @@ async function* bodiesOf(document) {
     for (const [path, value] of set) put(made, path, value);
     const body = document.wrap?.(made, type) ?? made;
     const [first, second] = ["c1", "c2"].map((id) => request(document, body, type, id));
-    yield { type, first, second, entity: document.entity(JSON.parse(first.body), type), nothing: !!document.nothing?.test(type) };
+    const nothing = !!document.nothing?.test(type);
+    yield { type, first, second, nothing, entity: nothing ? undefined : document.entity(JSON.parse(first.body), type) };
   }
 }
 

@@ -2,7 +2,7 @@ import { eventsOf } from "../types.mjs";
 
 export default {
   provider: "dodo-payments",
-  events: () => eventsOf("dodopayments/resources/webhooks/webhooks.d.ts", "UnwrapWebhookEvent", ["type"]),
+  events: () => eventsOf("dodopayments/resources/webhooks/webhooks.d.ts", "UnwrapWebhookEvent"),
   headers: (body, type, id) => ({ "webhook-id": id }),
   entity({ data }, type) {
     const [kind] = type.split(".");

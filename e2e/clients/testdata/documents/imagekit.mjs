@@ -2,7 +2,7 @@ import { eventsOf } from "../types.mjs";
 
 export default {
   provider: "imagekit",
-  events: () => eventsOf("@imagekit/nodejs/resources/webhooks.d.ts", "UnwrapWebhookEvent", ["type"]),
+  events: () => eventsOf("@imagekit/nodejs/resources/webhooks.d.ts", "UnwrapWebhookEvent"),
   headers: (body, type, id) => ({ "webhook-id": id }),
   id: ["id"],
   nothing: /^upload\.pre-transform\.error$/, // there is no file

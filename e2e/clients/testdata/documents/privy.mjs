@@ -11,7 +11,7 @@ const about = {
 
 export default {
   provider: "privy",
-  events: () => eventsOf("@privy-io/node/resources/webhooks.d.ts", "WebhookPayload", ["type"]),
+  events: () => eventsOf("@privy-io/node/resources/webhooks.d.ts", "WebhookPayload"),
   headers: (body, type, id) => ({ "svix-id": id }),
   nothing: /^(usage|user_operation|yield\.(deposit|withdraw))\./, // addresses and hashes of a chain
   entity: (body, type) => about[type.split(".")[0]]?.(body),

@@ -2,8 +2,8 @@ import { eventsOf } from "../types.mjs";
 
 export default {
   provider: "resend",
-  events: () => eventsOf("resend/dist/index.d.mts", "WebhookEventPayload", ["type"]),
+  events: () => eventsOf("resend/dist/index.d.mts", "WebhookEventPayload"),
   headers: (body, type, id) => ({ "svix-id": id }),
   nothing: /^contact\.topics\.updated$/, // only an address
-  entity: ({ data }, type) => (type === "contact.topics.updated" ? null : [type.split(".")[0], data.inbox_id ?? data.email_id ?? data.id]),
+  entity: ({ data }, type) => [type.split(".")[0], data.inbox_id ?? data.email_id ?? data.id],
 };
