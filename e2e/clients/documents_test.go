@@ -44,7 +44,7 @@ var generated sync.Map
 func generate(t *testing.T, name string) document {
 	t.Helper()
 	once, _ := generated.LoadOrStore(name, sync.OnceValues(func() (d document, err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), toPrepare)
+		ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 		defer cancel()
 		command := exec.CommandContext(ctx, "node", "--disable-warning=ExperimentalWarning", "bodies.mjs", name)
 		// With LATEST=1, those of the newest packages.

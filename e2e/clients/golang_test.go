@@ -21,15 +21,15 @@ const (
 	goProgram   = "../../bin/provider-clients"
 )
 
-// toPrepare is the max time to build a program, or to generate the events of a document.
-const toPrepare = 5 * time.Minute
+// maxWait is the max time to build a program, to generate the events of a document, or for an answer of a library.
+const maxWait = 5 * time.Minute
 
 var startedGo = sync.OnceValues(func() (*node, error) {
 	program, err := filepath.Abs(goProgram)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), toPrepare)
+	ctx, cancel := context.WithTimeout(context.Background(), maxWait)
 	defer cancel()
 	build := exec.CommandContext(ctx, "go", "build", "-C", goLibraries, "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

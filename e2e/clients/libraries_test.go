@@ -107,6 +107,7 @@ type node struct {
 	in      io.Writer
 	out     *bufio.Reader
 	library []library
+	process *os.Process
 }
 
 const folder = "testdata"
@@ -162,7 +163,7 @@ func start(command *exec.Cmd) (*node, error) {
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	n := &node{in: in, out: bufio.NewReader(out)}
+	n := &node{in: in, out: bufio.NewReader(out), process: command.Process}
 	err = n.ask(call{Call: "list"}, &n.library)
 	for i := range n.library {
 		n.library[i].node = n
@@ -170,10 +171,11 @@ func start(command *exec.Cmd) (*node, error) {
 	return n, err
 }
 
-// ask gives the answer to a call, or the error that the library has thrown.
+// ask returns the answer to a call, or the error that the library has thrown. A library that hangs ends the process.
 func (n *node) ask(c call, into any) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	defer time.AfterFunc(maxWait, func() { _ = n.process.Kill() }).Stop()
 	line, err := json.Marshal(c)
 	if err != nil {
 		return err
