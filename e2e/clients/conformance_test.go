@@ -22,9 +22,9 @@ const aboveConformance = `# Conformance
 
 <!-- Written by go test ./e2e/clients -run TestTheConformancePage -update -->
 
-Which providers' own libraries run against the [built-in definitions](catalogue.md) in every test run, and what they say. Versions are
+Which libraries for providers run against the [built-in definitions](catalogue.md) in every test run, and what they say. Versions are
 pinned, with the hash of each package, in ` + "`e2e/clients/testdata/package-lock.json`" + ` and ` + "`tools/clients/go.sum`" + `.
-` + "`make conformance`" + ` runs them; without npm, or a module of Go, the table says *not run*. ` + "`make conformance LATEST=1`" + ` installs the
+` + "`make conformance`" + ` runs them; without npm or a Go module, the table says *not run*. ` + "`make conformance LATEST=1`" + ` installs the
 newest versions into a temporary folder and prints what differs: versions, new exports and headers, and requests that are newly accepted
 or refused. Most libraries are the providers' own; those for Discord, Forgejo and Slack in Go are by others.
 
@@ -61,7 +61,7 @@ func TestTheConformancePageIsCurrent(t *testing.T) {
 		require.NoError(t, os.WriteFile(into, []byte(table), 0o600))
 	}
 	if slices.ContainsFunc(rows, func(r conformance) bool { return r.signs == notRun }) {
-		t.Skip("not all libraries have run: npm, node or modules of Go are missing")
+		t.Skip("not all libraries have run: npm, node or Go modules are missing")
 	}
 	want := aboveConformance + table
 	if *update {
