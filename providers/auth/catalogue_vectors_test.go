@@ -65,7 +65,7 @@ type publishedVector struct {
 func vectorsOf(t *testing.T, name string) (vectors []publishedVector) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "testdata", "vectors", name+".yaml"))
-	require.NoError(t, err, "every built-in definition needs a request that somebody else has signed")
+	require.NoError(t, err, "every built-in definition needs a request that other code has signed")
 	require.NoError(t, yaml.UnmarshalWithOptions(text, &vectors, yaml.Strict()))
 	return vectors
 }

@@ -166,9 +166,9 @@ def sendgrid_inbound():
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo))
     yield dict(name="as documented", secrets=key, other_secret=other, headers=headers, body=body)
     token = {"SENDGRID_INBOUND_TOKEN": "t0kenOfVectors"}
-    plain = {"Content-Type": headers["Content-Type"]}
-    yield dict(name="with a token", secrets=token, headers=plain, body=body, url=AT + "sendgrid-inbound/t0kenOfVectors")
-    yield dict(name="without a token", secrets=token, headers=plain, body=body, url=AT + "sendgrid-inbound", refused="missing_token")
+    unsigned = {"from": "documentation", "source": "make.py", "headers": {"Content-Type": headers["Content-Type"]}}
+    yield dict(unsigned, name="with a token", secrets=token, body=body, url=AT + "sendgrid-inbound/t0kenOfVectors")
+    yield dict(unsigned, name="without a token", secrets=token, body=body, url=AT + "sendgrid-inbound", refused="missing_token")
 
 
 if __name__ == "__main__":
