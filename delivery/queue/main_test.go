@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -18,14 +17,6 @@ import (
 	"holdfast/delivery/webhook"
 	"holdfast/event"
 )
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(natsDirVariable); dir != "" { // a test has started this process as a server that it can kill
-		runNATS(dir, os.Getenv(natsPortVariable))
-		return
-	}
-	os.Exit(m.Run())
-}
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 

@@ -2,15 +2,8 @@ package queue_test
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"os/signal"
-	"strconv"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,27 +14,9 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/webhook"
+	"holdfast/internal/devstack/brokertest"
 	"holdfast/internal/proxy"
 )
-
-const (
-	natsDirVariable  = "HOLDFAST_TEST_NATS_DIR"
-	natsPortVariable = "HOLDFAST_TEST_NATS_PORT"
-)
-
-// runNATS runs a server in its own process until it is killed.
-func runNATS(dir, port string) {
-	number, _ := strconv.Atoi(port)
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: number, JetStream: true, StoreDir: dir})
-	if err != nil {
-		os.Exit(1)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	s.Start()
-	<-ctx.Done()
-	s.Shutdown()
-}
 
 func startNATS(t *testing.T, o *server.Options) *server.Server {
 	t.Helper()
@@ -294,57 +269,16 @@ func TestNATSBehindAProxy(t *testing.T) {
 	require.Equal(t, "proxy_unknown", r.Code, r)
 }
 
-// natsProcess is a server in a separate process.
-type natsProcess struct {
-	dir, port string
-
-	mu      sync.Mutex
-	process *exec.Cmd
-}
-
-func (p *natsProcess) url() string { return "nats://127.0.0.1:" + p.port }
-
-func (p *natsProcess) start(t *testing.T) {
-	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.process = exec.Command(self)
-	p.process.Env = append(os.Environ(), natsDirVariable+"="+p.dir, natsPortVariable+"="+p.port)
-	require.NoError(t, p.process.Start())
-	require.Eventually(t, func() bool {
-		conn, err := nats.Connect(p.url())
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	}, 20*time.Second, 50*time.Millisecond)
-}
-
-func (p *natsProcess) kill() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.process.Process.Kill()
-	_ = p.process.Wait()
-}
-
 func TestNATSIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-	p := &natsProcess{dir: t.TempDir(), port: port}
-	p.start(t)
-	t.Cleanup(p.kill)
-	streamOn(t, p.url(), jetstream.StreamConfig{Name: "STOCK", Subjects: []string{"stock.>"}})
-	ids := deliverThroughCrashes(t, newSender(t, webhook.SenderOptions{}), toNATS(p.url(), nil), 3000, func() {
-		p.kill()
-		p.start(t)
+	b := brokertest.NATS(t, "", "")
+	url := "nats://" + b.Address
+	streamOn(t, url, jetstream.StreamConfig{Name: "STOCK", Subjects: []string{"stock.>"}})
+	ids := deliverThroughCrashes(t, newSender(t, webhook.SenderOptions{}), toNATS(url, nil), 3000, func() {
+		b.Kill(t)
+		b.Start(t)
 	})
-	conn, err := nats.Connect(p.url())
+	conn, err := nats.Connect(url)
 	require.NoError(t, err)
 	defer conn.Close()
 	js, err := jetstream.New(conn)

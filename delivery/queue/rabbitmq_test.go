@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,95 +13,15 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/webhook"
+	"holdfast/internal/devstack/brokertest"
 )
 
-// rabbitServer is the script of the package rabbitmq-server that runs a server as the current user.
-const rabbitServer = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+// rabbit is a server that can be killed.
+type rabbit struct{ *brokertest.Broker }
 
-// rabbit is a server on loopback with its own data folder.
-type rabbit struct {
-	dir  string
-	port string
-	env  []string
+func (r rabbit) url() string { return "amqp://" + r.Address }
 
-	mu      sync.Mutex
-	process *exec.Cmd
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	return port
-}
-
-func startRabbitMQ(t *testing.T) *rabbit {
-	t.Helper()
-	if _, err := os.Stat(rabbitServer); err != nil {
-		t.Skip("needs RabbitMQ: apt-get install rabbitmq-server")
-	}
-	r := &rabbit{dir: t.TempDir(), port: freePort(t)}
-	names := freePort(t)
-	r.env = append(os.Environ(),
-		"HOME="+r.dir, "RABBITMQ_NODENAME=holdfast-"+r.port+"@localhost", "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1",
-		"RABBITMQ_NODE_PORT="+r.port, "RABBITMQ_DIST_PORT="+freePort(t), "RABBITMQ_MNESIA_BASE="+r.dir+"/data",
-		"RABBITMQ_LOG_BASE="+r.dir+"/log", "RABBITMQ_ENABLED_PLUGINS_FILE="+r.dir+"/plugins",
-		"RABBITMQ_CONFIG_FILE="+r.dir+"/rabbitmq", "RABBITMQ_CONF_ENV_FILE="+r.dir+"/none",
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}", "ERL_EPMD_PORT="+names,
-		"ERL_EPMD_ADDRESS=127.0.0.1", "ERL_EPMD_RELAXED_COMMAND_CHECK=1",
-	)
-	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "rabbitmq.conf"), []byte("disk_free_limit.absolute = 1MB\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "plugins"), []byte("[].\n"), 0o600))
-	t.Cleanup(func() {
-		r.kill()
-		_, _ = r.command(time.Minute, "epmd", "-kill") // it may have ended
-	})
-	r.start(t)
-	return r
-}
-
-func (r *rabbit) url() string { return "amqp://127.0.0.1:" + r.port }
-
-func (r *rabbit) start(t *testing.T) {
-	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.process = exec.Command(rabbitServer)
-	r.process.Env, r.process.SysProcAttr = r.env, &syscall.SysProcAttr{Setpgid: true}
-	// A file, not a pipe: Wait would wait until helpers of the server, which a kill doesn't reach, have closed that.
-	name := filepath.Join(r.dir, "output")
-	output, err := os.Create(name)
-	require.NoError(t, err)
-	defer func() { _ = output.Close() }()
-	r.process.Stdout, r.process.Stderr = output, output
-	require.NoError(t, r.process.Start())
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		conn, err := amqp091.Dial(r.url())
-		if err == nil {
-			require.NoError(t, conn.CloseDeadline(time.Now().Add(answerLimit)))
-			return
-		}
-		if time.Now().After(deadline) {
-			said, _ := os.ReadFile(name)
-			require.Fail(t, "RabbitMQ doesn't start", string(said))
-		}
-		<-time.After(200 * time.Millisecond) // the pause of a poll
-	}
-}
-
-// kill ends the server and what it has started at once.
-func (r *rabbit) kill() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_ = syscall.Kill(-r.process.Process.Pid, syscall.SIGKILL)
-	_ = r.process.Wait()
-}
-
-func (r *rabbit) channel(t *testing.T) *amqp091.Channel {
+func (r rabbit) channel(t *testing.T) *amqp091.Channel {
 	t.Helper()
 	conn, err := amqp091.Dial(r.url())
 	require.NoError(t, err)
@@ -144,22 +59,6 @@ func get(t *testing.T, ch *amqp091.Channel, queue string) (got amqp091.Delivery)
 	return got
 }
 
-// run calls rabbitmqctl.
-func (r *rabbit) run(t *testing.T, args ...string) {
-	t.Helper()
-	output, err := r.command(2*time.Minute, "/usr/lib/rabbitmq/bin/rabbitmqctl", args...)
-	require.NoError(t, err, string(output))
-}
-
-// command runs a program, and kills it if it takes longer than the limit.
-func (r *rabbit) command(limit time.Duration, program string, args ...string) (output []byte, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	command := exec.CommandContext(ctx, program, args...)
-	command.Env, command.WaitDelay = r.env, time.Second
-	return command.CombinedOutput()
-}
-
 func toRabbitMQ(url string, change func(*delivery.RabbitMQ)) delivery.Target {
 	to := &delivery.RabbitMQ{Connection: delivery.Connection{URL: url}, RoutingKey: `"stock"`}
 	if change != nil {
@@ -171,7 +70,7 @@ func toRabbitMQ(url string, change func(*delivery.RabbitMQ)) delivery.Target {
 // One server serves all of these: starting one takes seconds of CPU.
 func TestRabbitMQ(t *testing.T) {
 	t.Parallel()
-	server := startRabbitMQ(t)
+	server := rabbit{brokertest.RabbitMQ(t)}
 	ch := server.channel(t)
 	declare(t, ch, "stock", amqp091.Table{"x-queue-type": "classic"})
 	declare(t, ch, "full", amqp091.Table{"x-max-length": 1, "x-overflow": "reject-publish"})
@@ -242,7 +141,7 @@ func TestRabbitMQ(t *testing.T) {
 
 	t.Run("a broker with an alarm is busy", func(t *testing.T) {
 		to := toRabbitMQ(server.url(), nil)
-		server.run(t, "set_vm_memory_high_watermark", "absolute", "1")
+		server.Control(t, "set_vm_memory_high_watermark", "absolute", "1")
 		var r delivery.Result
 		require.Eventually(t, func() bool {
 			j, m := order(3)
@@ -251,7 +150,7 @@ func TestRabbitMQ(t *testing.T) {
 		}, 20*time.Second, 10*time.Millisecond)
 		require.Equal(t, delivery.Busy, r.Kind, r)
 		require.Equal(t, "blocked", r.Code)
-		server.run(t, "set_vm_memory_high_watermark", "0.4")
+		server.Control(t, "set_vm_memory_high_watermark", "0.4")
 		require.Eventually(t, func() bool {
 			j, m := order(4)
 			return send(t, s, to, j, m).Kind == delivery.OK
@@ -263,8 +162,8 @@ func TestRabbitMQ(t *testing.T) {
 		declare(t, ch, "load", nil)
 		to := toRabbitMQ(server.url(), func(q *delivery.RabbitMQ) { q.RoutingKey = `"load"` })
 		ids := deliverThroughCrashes(t, s, to, 1500, func() {
-			server.kill()
-			server.start(t)
+			server.Kill(t)
+			server.Start(t)
 		})
 		var messages <-chan amqp091.Delivery
 		reader := server.channel(t)

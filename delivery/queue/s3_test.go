@@ -16,6 +16,7 @@ import (
 
 	"holdfast/delivery"
 	"holdfast/delivery/webhook"
+	"holdfast/internal/devstack/brokertest"
 )
 
 // startS3 starts versitygw with a bucket "webhooks".
@@ -30,7 +31,7 @@ func startS3(t *testing.T) (host string) {
 	}
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "webhooks"), 0o700))
-	host = "127.0.0.1:" + freePort(t)
+	host = brokertest.FreeAddress(t)
 	server := exec.Command(program, "--access", "me", "--secret", "sesame-sesame", "--port", host, "posix", root)
 	require.NoError(t, server.Start())
 	t.Cleanup(func() {

@@ -16,6 +16,7 @@ var Surfaces = []string{"operator/console", "operator/dispatcher", "operator/imp
 var NotStores = map[string]string{
 	"operator/console.Doctor":         "it returns the last results of the process's checks",
 	"operator/console.operationKind":  "its functions call the API's",
+	"operator/console.headAction":     "its function is one of the API's",
 	"operator/console/frame.Counter":  "it asks the API",
 	"operator/console/frame.Renderer": "it draws a part of a page",
 }

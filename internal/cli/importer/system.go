@@ -37,7 +37,7 @@ func (s *system) addFlags(c *cobra.Command) {
 	flags.StringVar(&s.signingFile, "signing-secret-file", "", "with --from hookdeck: a file with the project's signing secret")
 	flags.BoolVar(&s.undelivered, "undelivered", false, "with --from: what that system would still send")
 	flags.BoolVar(&s.failed, "failed", false, "with --from: what that system has given up")
-	cli.AddTimeFlag(c, &s.since, nil, "since", "with --from: what was received since then")
+	cli.AddTimeFlag(c, &s.since, nil, "since", "not before then (with --from, by the time of receipt)")
 }
 
 func (s *system) addInFlightFlag(c *cobra.Command) {

@@ -22,10 +22,11 @@ type Broker struct {
 	Address string
 	command func() *exec.Cmd
 	running *exec.Cmd
+	environ []string // of RabbitMQ's programs
 }
 
 // startTimeout is long for a busy machine.
-const startTimeout = 2 * time.Minute
+const startTimeout = 5 * time.Minute
 
 // Kill ends the broker at once, as kill -9 does.
 func (b *Broker) Kill(t *testing.T) {
@@ -73,6 +74,12 @@ func freePort(t *testing.T) int {
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of "tcp"
+}
+
+// FreeAddress returns a host:port on which nothing listens.
+func FreeAddress(t *testing.T) string {
+	t.Helper()
+	return local(freePort(t))
 }
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

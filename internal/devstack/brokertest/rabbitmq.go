@@ -1,12 +1,14 @@
 package brokertest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,5 +45,18 @@ func RabbitMQ(t *testing.T) *Broker {
 		}
 	}
 	start(t, local(names), command("epmd"))
-	return start(t, local(clients), command(rabbitProgram))
+	b := start(t, local(clients), command(rabbitProgram))
+	b.environ = environ
+	return b
+}
+
+// Control runs rabbitmqctl.
+func (b *Broker) Control(t *testing.T, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/usr/lib/rabbitmq/bin/rabbitmqctl", args...)
+	cmd.Env, cmd.WaitDelay = b.environ, time.Second
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(output))
 }
