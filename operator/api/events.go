@@ -47,7 +47,7 @@ type EventView struct {
 	Omitted *event.Omitted `json:"omitted,omitempty"`
 	// DeliveryStatus is the first of processing, retrying, pending and failed that one of the event's deliveries has, or else
 	// delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is
-	// processed, and failed if the event is dead.
+	// processed, and absent if the event is dead: subscriptions are matched after processing.
 	DeliveryStatus delivery.Status `json:"delivery_status,omitempty"`
 }
 

@@ -271,9 +271,10 @@ func (p eventPage) IsOpen() bool {
 	return false
 }
 
-// IsUndelivered reports that the event is dead and has no deliveries, because subscriptions are matched after processing.
+// IsUndelivered reports that the event is dead and has no deliveries, because subscriptions are matched after processing. It is
+// false for nil, which an API without destinations returns.
 func (p eventPage) IsUndelivered() bool {
-	return p.Status == event.StatusDead && len(p.Deliveries) == 0
+	return p.Status == event.StatusDead && p.Deliveries != nil && len(p.Deliveries) == 0
 }
 
 // After returns how long after the event's receipt something happened; "" for the receipt itself.

@@ -121,7 +121,6 @@ func TestADeadEventSaysWhatIsUnknown(t *testing.T) {
 	one := eventPage{EventDetail: api.EventDetail{
 		EventView: api.EventView{
 			ID: "01a2", Provider: "shop", Key: "missing:1", Status: event.StatusDead, OccurredAtMissing: true,
-			DeliveryStatus: delivery.Failed,
 		},
 		Receipt: event.Receipt{KeyFrom: event.KeyFromNothing}, Attempts: make([]oversight.ErrorEntry, 1),
 	}}
@@ -140,3 +139,4 @@ func TestADeadEventSaysWhatIsUnknown(t *testing.T) {
 		require.NotContains(t, string(drawn), wrong)
 	}
 }
+		Deliveries: []deliveryapi.DeliveryView{},

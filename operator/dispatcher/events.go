@@ -87,7 +87,7 @@ func viewEvent(e api.EventDetail, attempts []delivery.Attempt, maxAttempts int) 
 	said, _ := readPublished(e.Body.JSON) // an unparsable event is a dead letter
 	view := eventView{
 		ID: cmp.Or(said.ID, e.ID), EventID: e.ID, Type: cmp.Or(said.Type, e.Type), Source: said.Source, Data: said.Data,
-		Status: cmp.Or(e.DeliveryStatus, delivery.Pending), MaxAttempts: maxAttempts,
+		Status: statusOf(e), MaxAttempts: maxAttempts,
 		CreatedAt: e.ReceivedAt, UpdatedAt: e.ReceivedAt,
 	}
 	if e.Receipt.Imported != nil {
@@ -108,6 +108,14 @@ func viewEvent(e api.EventDetail, attempts []delivery.Attempt, maxAttempts int) 
 		view.UpdatedAt = later(view.UpdatedAt, e.DeadLetters[0].LastFailed)
 	}
 	return view
+}
+
+// statusOf returns failed for an event that can't be processed: the dispatcher's format has no status of its own for it.
+func statusOf(e api.EventDetail) delivery.Status {
+	if e.Status == event.StatusDead {
+		return cmp.Or(e.DeliveryStatus, delivery.Failed)
+	}
+	return cmp.Or(e.DeliveryStatus, delivery.Pending)
 }
 
 func (v *eventView) addDeliveries(e api.EventDetail) {

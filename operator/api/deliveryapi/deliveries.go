@@ -62,7 +62,8 @@ func textOf(answer []byte) string { return strings.ToValidUTF8(string(answer), "
 
 func isUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
 
-// StatusOf summarizes the statuses of an event's deliveries; "" before the event is processed.
+// StatusOf summarizes the statuses of an event's deliveries. It is pending before the event is processed, and "" for a dead
+// event, which no subscription was matched with.
 func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	var statuses []delivery.Status
 	for _, d := range all {
@@ -72,7 +73,7 @@ func StatusOf(status event.Status, all []delivery.Delivery) delivery.Status {
 	case len(all) > 0 || status == event.StatusProcessed:
 		return delivery.Summary(statuses)
 	case status == event.StatusDead:
-		return delivery.Failed
+		return ""
 	}
 	return delivery.Pending
 }
