@@ -12,8 +12,10 @@ var ErrNotFound = errors.New("not found")
 // Record is a stored event.
 type Record struct {
 	Receipt Receipt `json:"receipt"`
-	Type    string  `json:"type"`
-	Status  Status  `json:"status"`
+	// CorrectedKey is the key that a corrected definition has given the event, if it isn't the receipt's; otherwise "".
+	CorrectedKey string `json:"-"`
+	Type         string `json:"type"`
+	Status       Status `json:"status"`
 	// Outcome is empty until the event has been processed.
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Run is the last run that persisted or processed the event.

@@ -85,6 +85,47 @@ func TestACorrectedKeyIsProcessedOnceInEitherOrder(t *testing.T) {
 	}
 }
 
+// An event whose definition found no key is found by both of its keys once a corrected definition has given it one:
+//   - the key without a provider, with it, and as its workflow's ID
+//   - the key that it was accepted with, which its workflow keeps
+func TestACorrectedEventIsFoundByBothKeys(t *testing.T) {
+	t.Parallel()
+	for name, correct := range map[string]func(*database, event.Receipt, event.Parsed){
+		"replayed": func(d *database, r event.Receipt, p event.Parsed) { d.process(r, p) },
+		"replayed in two steps": func(d *database, r event.Receipt, p event.Parsed) {
+			_, err := d.Writer.Write(t.Context(), event.RowOnly, r, body, p, anotherRun(r))
+			require.NoError(t, err)
+			require.NoError(t, d.UpsertEntities(t.Context(), r, p, anotherRun(r)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t)
+			dead, corrected := misread("evt_1", snapshot("1", `{"n":1}`))
+			d.fail(dead, event.Rejectf("missing_key", "no key"), "run-1")
+			correct(d, dead, corrected)
+			other := receipt()
+			d.process(other, parsed())
+			for _, key := range []string{"evt_1", dead.Key} {
+				for _, provider := range []string{"", dead.Provider} {
+					found, err := d.Read.Events(t.Context(), event.RecordQuery{Provider: provider, Key: key})
+					require.NoError(t, err)
+					require.Len(t, found, 1, key)
+					require.Equal(t, dead.ID, found[0].Receipt.ID, key)
+					require.Equal(t, dead.Key, found[0].Receipt.Key, "the receipt stays")
+					require.Equal(t, "evt_1", found[0].CorrectedKey)
+				}
+				id, err := d.Upkeep.EventOfWorkflow(t.Context(), event.WorkflowID(dead.Provider, key))
+				require.NoError(t, err)
+				require.Equal(t, dead.ID, id, key)
+			}
+			found, err := d.Read.Event(t.Context(), other.ID)
+			require.NoError(t, err)
+			require.Empty(t, found.CorrectedKey)
+		})
+	}
+}
+
 // The corrected definition finds the ID of another event with other content:
 //   - the event is a conflict, which only an operator accepts
 //   - an accepted one is processed, and owns the key of its further deliveries

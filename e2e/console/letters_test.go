@@ -3,8 +3,10 @@ package console
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -231,13 +233,24 @@ entities:
     state: .body
 `
 
-// define changes the definition of fixable while Holdfast runs, and waits until its page shows a part of it.
-func define(t *testing.T, b *browser, definition, part string) {
+// unkeyed is a provider whose key names a field that its events don't have, until a test corrects it.
+const unkeyed = `
+name: unkeyed
+extends: standard-webhooks
+type: '"note"'
+occurred_at: []
+key:
+  certainty: certain
+  parts: [.body.number]
+`
+
+// define changes a definition while Holdfast runs, and waits until the provider's page shows a part of it.
+func define(t *testing.T, b *browser, provider, definition, part string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(holdfast.dir, "providers", "fixable.yaml"), []byte(definition), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(holdfast.dir, "providers", provider+".yaml"), []byte(definition), 0o644))
 	holdfast.reload(t)
 	eventually(t, "the changed definition", func() error {
-		b.open("/console/providers/fixable")
+		b.open("/console/providers/" + provider)
 		if page := b.page(); !strings.Contains(page, part) {
 			return errors.New(page)
 		}
@@ -253,7 +266,7 @@ func TestABrokenMappingIsUnderstoodFixedAndReplayed(t *testing.T) {
 	b := newBrowser(t).as(access.RoleOperator)
 	draft := holdfast.sendTo(t, "fixable", uniqueID("evt"), `{"number":"n-1","status":"draft","text":"one line"}`)
 	holdfast.awaitEvent(t, draft, "processed", func(e eventOf) bool { return e.Status == "processed" })
-	define(t, b, strings.Replace(fixable, "id: .body.number", "id: .body.text", 1), ".body.text")
+	define(t, b, "fixable", strings.Replace(fixable, "id: .body.number", "id: .body.text", 1), ".body.text")
 	event := holdfast.sendTo(t, "fixable", uniqueID("evt"),
 		`{"number":"n-1","status":"paid","text":"two\nlines","nested":{"a":[1,2.50,true,null],"b":{}}}`)
 	e := holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 })
@@ -268,7 +281,7 @@ func TestABrokenMappingIsUnderstoodFixedAndReplayed(t *testing.T) {
 	require.Contains(t, b.text("#tried"), "entities[0].id")
 	b.requireAccessible()
 
-	define(t, b, fixable, ".body.number")
+	define(t, b, "fixable", fixable, ".body.number")
 	b.open(path)
 	b.submit(`a[href*="try="]`)
 	require.Contains(t, b.text("#tried"), "Parsing would succeed, with these changes")
@@ -290,4 +303,49 @@ func TestABrokenMappingIsUnderstoodFixedAndReplayed(t *testing.T) {
 	viewer := newBrowser(t).as(access.RoleViewer)
 	viewer.open(path + "?try=yes")
 	require.Zero(t, viewer.count("#tried"), "the result has content that viewers may not see")
+}
+
+// An event dies because its definition finds no key. Once the definition is corrected and the event is replayed, the event is found
+// by its new key, in the console and in the API, and the page at its old address shows both keys.
+func TestACorrectedEventIsFoundByItsNewKey(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t).as(access.RoleOperator)
+	key := uniqueID("note")
+	event := holdfast.sendTo(t, "unkeyed", uniqueID("evt"), fmt.Sprintf(`{"id":%q}`, key))
+	holdfast.awaitEvent(t, event, "a dead letter", func(e eventOf) bool { return len(e.DeadLetters) == 1 })
+	page := "/console/events/" + event
+	b.open(page)
+	require.Contains(t, b.page(), "the definition finds none")
+	old := regexp.MustCompile(`unkeyed:missing:[0-9a-f]+`).FindString(b.page())
+	require.NotEmpty(t, old)
+
+	define(t, b, "unkeyed", strings.Replace(unkeyed, ".body.number", ".body.id", 1), ".body.id")
+	b.open(page)
+	b.submit(`form[action$="/replay"] button`)
+	b.await("#status", "processed")
+	for _, text := range []string{key, "unkeyed:" + key, old} {
+		b.open("/console/find?" + url.Values{"q": {text}}.Encode())
+		require.Equal(t, page, b.path(), text)
+	}
+	for _, name := range []string{old, "unkeyed:" + key} {
+		b.open("/console/events/" + name)
+		require.Contains(t, b.page(), key+" Copy by the corrected definition", name)
+		require.Regexp(t, `Accepted with the key\s+missing:`, b.page(), name)
+		b.requireAccessible()
+		var found struct {
+			ID           string `json:"id"`
+			CorrectedKey string `json:"corrected_key"`
+		}
+		require.Equal(t, 200, holdfast.api(t, "GET", "/events/"+name, &found), name)
+		require.Equal(t, event, found.ID, name)
+		require.Equal(t, key, found.CorrectedKey, name)
+	}
+	var list struct {
+		Items []struct {
+			ID string `json:"id"`
+		} `json:"items"`
+	}
+	require.Equal(t, 200, holdfast.api(t, "GET", "/events?key="+key, &list))
+	require.Len(t, list.Items, 1)
+	require.Equal(t, event, list.Items[0].ID)
 }

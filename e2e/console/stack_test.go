@@ -107,7 +107,7 @@ func (s *stack) configure() error {
 	if err := os.Mkdir(providers, 0o755); err != nil {
 		return err
 	}
-	for name, definition := range map[string]string{"homemade": homemade, "broken": broken, "fixable": fixable} {
+	for name, definition := range map[string]string{"homemade": homemade, "broken": broken, "fixable": fixable, "unkeyed": unkeyed} {
 		if err := os.WriteFile(filepath.Join(providers, name+".yaml"), []byte(definition), 0o644); err != nil {
 			return err
 		}

@@ -22,9 +22,12 @@ type EventView struct {
 	Provider string `json:"provider"`
 	// Source is the sender within the provider (an instance, an account).
 	Source string `json:"source,omitempty"`
-	// Key is the canonical idempotency key.
-	Key  string `json:"key"`
-	Type string `json:"type"`
+	// Key is the canonical idempotency key that the event was accepted with. It is part of its workflow ID.
+	Key string `json:"key"`
+	// CorrectedKey is the key that a corrected definition has given the event since; absent if it is the same. Both keys find the
+	// event.
+	CorrectedKey string `json:"corrected_key,omitempty"`
+	Type         string `json:"type"`
 	// Status is "accepted" while the event has a run and no row yet, so that it waits for a worker, and "waiting" while it is in the
 	// inbox, in which case lists don't have it.
 	Status     event.Status  `json:"status" jsonschema:"enum=waiting"`
@@ -54,9 +57,10 @@ type EventView struct {
 // ViewEvent converts a stored event for lists.
 func ViewEvent(r event.Record) EventView {
 	return EventView{
-		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key, Type: r.Type,
-		Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt, OccurredAtMissing: r.OccurredAtMissing,
-		ReceivedAt: r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
+		ID: r.Receipt.ID, Provider: r.Receipt.Provider, Source: r.Receipt.Source, Key: r.Receipt.Key,
+		CorrectedKey: r.CorrectedKey, Type: r.Type, Status: r.Status, Outcome: r.Outcome, OccurredAt: r.OccurredAt,
+		OccurredAtMissing: r.OccurredAtMissing,
+		ReceivedAt:        r.Receipt.ReceivedAt, PersistedAt: r.PersistedAt, ProcessedAt: r.ProcessedAt, Run: r.Run,
 		Replaces: r.Receipt.Replaces, SplitFrom: r.Receipt.SplitFrom, PossibleDuplicateOf: r.PossibleDuplicateOf,
 		Omitted: r.Omitted,
 	}
@@ -116,7 +120,8 @@ var (
 			"20,000 events (32 MiB) that match the other filters: a page may be short, even empty, and have a next one."),
 		httpapi.LimitParameter, httpapi.CursorParameter,
 	}
-	keyParameter = httpapi.TextParameter("key", "Idempotency key, as the provider gave it or canonical.")
+	keyParameter = httpapi.TextParameter("key", "Idempotency key, as the provider gave it or canonical. An event whose key a "+
+		"corrected definition has changed has both.")
 )
 
 func (a *API) eventRoutes() []httpapi.Route {

@@ -165,7 +165,9 @@ func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Confli
 	if c.API.Conflicts == nil || d.Key == "" {
 		return nil, nil
 	}
-	return c.API.Conflicts.Conflicts(ctx.UserContext(), event.ConflictQuery{Provider: d.Provider, Key: d.Key, Limit: 50})
+	return c.API.Conflicts.Conflicts(ctx.UserContext(), event.ConflictQuery{
+		Provider: d.Provider, Key: cmp.Or(d.CorrectedKey, d.Key), Limit: 50,
+	})
 }
 
 // auditOf returns the operators' actions on the event, if the caller may read the log.

@@ -77,6 +77,23 @@ func TestAnOperationLinksOnlyToAllowedPages(t *testing.T) {
 	}
 }
 
+// The page of an event with a corrected key shows both keys, and which of them its workflow ID keeps.
+func TestACorrectedKeyIsShownWithTheFormer(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{}})
+	c.Site()
+	one := eventPage{EventDetail: api.EventDetail{
+		EventView: api.EventView{ID: "01a2", Provider: "shop", Key: "missing:1", CorrectedKey: "o_77", Status: event.StatusProcessed},
+		Receipt:   event.Receipt{KeyFrom: event.KeyFromNothing},
+	}}
+	v := frame.View{Page: frame.Page{Data: one}, Caller: access.Caller{Role: access.RoleViewer}}
+	drawn, err := c.Fragment("event", "layout.html", v)
+	require.NoError(t, err)
+	require.Regexp(t, `<dt>Key</dt><dd><code>o_77</code>.*by the corrected definition`, string(drawn))
+	require.Regexp(t, `<dt>Accepted with the key</dt><dd><code>missing:1</code>`, string(drawn))
+	require.NotContains(t, string(drawn), "the definition finds none")
+}
+
 // An event that changed no entity leads to what each rule of its definition finds in it, for those who may try requests.
 func TestAnEventWithoutEntitiesLeadsToItsExplanation(t *testing.T) {
 	t.Parallel()
@@ -123,6 +140,7 @@ func TestADeadEventSaysWhatIsUnknown(t *testing.T) {
 			ID: "01a2", Provider: "shop", Key: "missing:1", Status: event.StatusDead, OccurredAtMissing: true,
 		},
 		Receipt: event.Receipt{KeyFrom: event.KeyFromNothing}, Attempts: make([]oversight.ErrorEntry, 1),
+		Deliveries: []deliveryapi.DeliveryView{},
 	}}
 	v := frame.View{Page: frame.Page{Data: one}, Caller: access.Caller{Role: access.RoleOperator}}
 	drawn, err := c.Fragment("event", "layout.html", v)
@@ -139,4 +157,3 @@ func TestADeadEventSaysWhatIsUnknown(t *testing.T) {
 		require.NotContains(t, string(drawn), wrong)
 	}
 }
-		Deliveries: []deliveryapi.DeliveryView{},

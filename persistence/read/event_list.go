@@ -129,11 +129,13 @@ func ofSender(l *postgres.List, q event.RecordQuery) {
 
 func scanRecord(row pgx.CollectableRow) (event.Record, error) { return records.Scan(row) }
 
-// eventsOfKey selects the events that ran in the workflow of their key, and those processed in a batch, whose workflow isn't
-// named after the key. Each of the two has an index.
+// eventsOfKey selects the events that ran in the workflow of their key; those processed in a batch, whose workflow isn't named
+// after the key; and the one that owns the key, which a corrected definition may have given it. Each of the three has an index.
 const eventsOfKey = `SELECT id FROM events WHERE workflow_id = %[1]s::text || ':' || %[2]s::text
  UNION ALL
-SELECT id FROM events WHERE provider = %[1]s AND key = %[2]s AND workflow_id LIKE 'batch/%%'`
+SELECT id FROM events WHERE provider = %[1]s AND key = %[2]s AND workflow_id LIKE 'batch/%%'
+ UNION ALL
+SELECT event_id FROM idempotency_keys WHERE provider = %[1]s AND key = %[2]s`
 
 // ofKey restricts to the events of a key, of one provider or of all.
 func ofKey(l *postgres.List, provider, key string) {

@@ -13,15 +13,16 @@ import (
 
 // Columns are the columns of an event's row that Scan reads.
 const Columns = `
-SELECT receipt, headers, type, status, coalesce(outcome, ''), workflow_id, run_id,
+SELECT receipt, headers, key, type, status, coalesce(outcome, ''), workflow_id, run_id,
        occurred_at, occurred_at_missing, persisted_at, processed_at, payload_note, coalesce(possible_duplicate_of::text, ''),
        omitted`
 
 // Scan reads the row of an event without its body, and any further selected columns.
 func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	var receipt, headers []byte
+	var key string
 	columns := []any{
-		&receipt, &headers, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,
+		&receipt, &headers, &key, &r.Type, &r.Status, &r.Outcome, &r.Run.WorkflowID, &r.Run.RunID,
 		&r.OccurredAt, &r.OccurredAtMissing, &r.PersistedAt, &r.ProcessedAt, &r.PayloadNote,
 		&r.PossibleDuplicateOf, &r.Omitted,
 	}
@@ -33,6 +34,9 @@ func Scan(row pgx.Row, more ...any) (r event.Record, err error) {
 	}
 	if err := json.Unmarshal(headers, &r.Receipt.Headers); err != nil {
 		return event.Record{}, fmt.Errorf("decode headers: %w", err)
+	}
+	if key != postgres.Clean(r.Receipt.Key) {
+		r.CorrectedKey = key
 	}
 	return r, nil
 }

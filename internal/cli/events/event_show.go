@@ -132,6 +132,7 @@ func writeEvent(w io.Writer, e api.EventDetail) error {
 		"source", e.Source,
 		"type", e.Type,
 		"key", fmt.Sprintf("%s (from %s)", e.Key, e.Receipt.KeyFrom),
+		"corrected key", e.CorrectedKey,
 		"workflow", e.Run.WorkflowID,
 		"run", e.Run.RunID,
 		"Temporal Web", e.TemporalWeb,
