@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/operator/access"
@@ -34,6 +35,14 @@ func TestARebuildBeginsWithADryRun(t *testing.T) {
 	b.await("#progress", "What it would change")
 	b.submit(`a[href$="/diff"]`)
 	require.Contains(t, b.page(), "would change")
+	b.requireAccessible()
+	b.lead(chromedp.NavigateBack())
+	b.submit(`#progress a[href*="/operations/rebuild?"]`)
+	require.Equal(t, "Rebuild · Holdfast", b.title(), "the plan is known, so it asks at once")
+	require.Contains(t, b.page(), "homemade")
+	require.Contains(t, b.page(), "10\u202f000")
+	require.Equal(t, 1, b.count(".confirm button.danger"))
+	require.Equal(t, 1, b.count(`.confirm input[name=dry_run][value=false]`))
 	b.requireAccessible()
 	b.open("/console/operations/rebuild?provider=homemade")
 	b.submit("button[value=false]")

@@ -105,7 +105,7 @@ const (
 	diffRoute   = operationsPath + "/rebuilds/:id/diff"
 )
 
-// newRebuild shows the form and then the confirmation.
+// newRebuild shows the form and then the confirmation, which "Rebuild the same" leads to at once.
 func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 	f, err := api.ReadRebuild(ctx)
 	if err != nil {
@@ -124,11 +124,14 @@ func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 		},
 		Fields: []frame.Fact{
 			{"provider", f.Provider}, {"kind", f.Kind}, {"rate", ctx.FormValue("rate")},
-			{"dry_run", strconv.FormatBool(f.DryRun)}, {"all", strconv.FormatBool(f.IsAll())},
+			{"dry_run", strconv.FormatBool(f.DryRun)}, {"all", strconv.FormatBool(f.IsAll())}, {"fetch", strconv.FormatBool(f.Fetch)},
 		},
 	}
 	if f.DryRun {
 		q.Title, q.Button, q.Destroys = "Dry run of a rebuild", "Start the dry run", false
+	if f.Fetch {
+		q.Facts = append(q.Facts, frame.Fact{"States", "fetched again from the provider's API"})
+	}
 		q.Question = "Parses stored events with the current definitions. Nothing changes; the result shows what would change."
 	}
 	return c.Ask(ctx, q)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -176,10 +177,14 @@ func ofRebuild(r operation.Rebuild) operationView {
 	if r.DryRun && !o.IsOpen() {
 		o.Links = append(o.Links, routeLink{"What it would change", operationPath(o.Kind, r.ID) + "/diff", diffRoute})
 	}
-	again := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
-	o.Links = append(o.Links,
-		routeLink{"Entities of this filter", entitiesPath + "?" + again.Encode(), entitiesPath},
-		routeLink{"Rebuild the same", rebuildPath + "?" + again.Encode(), rebuildPath})
+	of := url.Values{"provider": {r.Filter.Provider}, "kind": {r.Filter.Kind}}
+	o.Links = append(o.Links, routeLink{"Entities of this filter", entitiesPath + "?" + of.Encode(), entitiesPath})
+	if !o.IsOpen() { // one rebuild runs at a time
+		of.Set("rate", strconv.FormatFloat(r.Rate, 'f', -1, 64))
+		of.Set("fetch", strconv.FormatBool(r.Fetch))
+		of.Set("dry_run", "false")
+		o.Links = append(o.Links, routeLink{"Rebuild the same …", rebuildPath + "?" + of.Encode(), rebuildPath})
+	}
 	for _, fact := range []frame.Fact{{"provider", r.Filter.Provider}, {"kind", r.Filter.Kind}} {
 		if fact.Value() != "" {
 			o.Filter = append(o.Filter, fact)

@@ -53,3 +53,14 @@ func TestARebuildLeadsToItsEntities(t *testing.T) {
 	const entities = "/console/entities?kind=order&provider=shop"
 	require.Contains(t, ofRebuild(of).Links, routeLink{"Entities of this filter", entities, entitiesPath})
 }
+
+// A finished rebuild, also a dry run, leads to the confirmation of a rebuild with the same values. While it runs, no other can.
+func TestARebuildIsRepeatedWithItsValues(t *testing.T) {
+	t.Parallel()
+	of := operation.Rebuild{Base: operation.Base{ID: "r1", State: operation.Completed, Rate: 0.5}, Fetch: true}
+	of.Filter.Provider = "shop"
+	const again = "/console/operations/rebuild?dry_run=false&fetch=true&kind=&provider=shop&rate=0.5"
+	require.Contains(t, ofRebuild(of).Links, routeLink{"Rebuild the same …", again, rebuildPath})
+	of.State = operation.Running
+	require.Len(t, ofRebuild(of).Links, 1)
+}
