@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"holdfast/operator/access"
@@ -126,6 +129,34 @@ func TestARequestIsTriedInTheBrowser(t *testing.T) {
 		b.open("/console/events?provider=homemade&key=" + key)
 		require.NotContains(t, b.page(), key+"\n", "nothing happened")
 	}
+}
+
+// A definition is copied from the page of its provider, and as it has been changed from the page that tries it.
+func TestADefinitionIsCopied(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t).as(access.RoleOperator)
+	for _, permission := range []string{"clipboard-read", "clipboard-write"} {
+		_, err := chromedp.CallBrowser(b.ctx, cdpbrowser.SetPermission, cdpbrowser.SetPermissionParams{
+			Permission: &cdpbrowser.PermissionDescriptor{Name: permission}, Setting: cdpbrowser.PermissionSettingGranted,
+			BrowserContextID: chromedp.FromContext(b.ctx).BrowserContextID,
+		})
+		require.NoError(t, err)
+	}
+	// The clipboard is for the focused page, and other tests have theirs.
+	do(b, call(emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}))
+	copied := func(section string) string {
+		b.click(section + " button.copy")
+		b.await(section+" button.copy", "Copied")
+		return do(b, chromedp.Evaluate[string]("navigator.clipboard.readText()", chromedp.EvalAwaitPromise))
+	}
+	b.open("/console/providers/homemade")
+	require.Contains(t, copied("section:has(> #definition)"), "webhook-signature", "all of it, with what it extends")
+	b.open("/console/providers/homemade/try")
+	b.click("#change summary")
+	b.fill("#definition", "name: changed")
+	require.Equal(t, "name: changed", copied("#change"))
+	b.open("/console/docs/add-a-provider")
+	require.NotEmpty(t, copied(".manual"))
 }
 
 func TestTheFormForTryingIsAccessible(t *testing.T) {

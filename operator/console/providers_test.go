@@ -161,6 +161,7 @@ func TestAnOwnProviderIsConnectedInOrder(t *testing.T) {
 	require.Contains(t, page, `<details><summary>Your provider isn't listed?`)
 	require.Contains(t, page, `Keep the file in <code>`+dir+`</code>, the folder that`)
 	require.Contains(t, page, `holdfast provider new NAME --dir `+dir+`</code>`)
+	require.Contains(t, page, `holdfast provider new NAME --dir `+dir+` --from capture.http --secret SECRET</code>`)
 	v := s.as(t, access.RoleViewer)
 	_, page = v.get(s.url + "/console/connect")
 	require.Contains(t, page, `Keep the file in the folder that <code>HOLDFAST_PROVIDERS_DIR</code> names.`)

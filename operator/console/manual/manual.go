@@ -44,12 +44,15 @@ func Read(base, name string) (Page, error) {
 	if err := newMarkdown().Renderer().Render(&out, source, root); err != nil {
 		return Page{}, fmt.Errorf("render %s: %w", name, err)
 	}
-	page.HTML = template.HTML(scrolling.Replace(out.String())) //nolint:gosec // the pages are ours, and goldmark leaves raw HTML out
+	page.HTML = template.HTML(handy.Replace(out.String())) //nolint:gosec // the pages are ours, and goldmark leaves raw HTML out
 	return page, nil
 }
 
-// scrolling puts tables into boxes that scroll, also by the keyboard, so that narrow windows don't break their words.
-var scrolling = strings.NewReplacer("<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>")
+// handy puts tables into boxes that scroll, also by the keyboard, so that narrow windows don't break their words, and a button
+// that copies it below each block of code.
+var handy = strings.NewReplacer(
+	"<table>", `<div class="scroll" tabindex="0"><table>`, "</table>", "</table></div>",
+	"</code></pre>", `</code></pre><button type="button" class="copy" hidden>Copy</button>`)
 
 // read returns the Markdown of a page or a part.
 func read(name string) ([]byte, error) {

@@ -46,7 +46,7 @@ document.addEventListener("htmx:before:request", (e) => {
   if (document.hidden && e.target.id === "event") e.preventDefault();
 });
 
-// Buttons that copy the text before them.
+// Buttons that copy the text before them, or the present text of a field.
 if (navigator.clipboard) {
   const show = () => {
     for (const button of document.querySelectorAll("button.copy[hidden]")) button.hidden = false;
@@ -56,7 +56,8 @@ if (navigator.clipboard) {
   document.addEventListener("click", async (e) => {
     const button = e.target.closest("button.copy");
     if (!button) return;
-    await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+    const copied = button.previousElementSibling;
+    await navigator.clipboard.writeText(copied.value ?? copied.textContent);
     button.textContent = "Copied";
   });
 }
