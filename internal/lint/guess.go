@@ -59,16 +59,41 @@ func (g *guesser) write() string {
 	fmt.Fprintf(&b, "# TODO sources: [{documentation: https://…}]\nsecrets: %s_WEBHOOK_SECRET\n\n",
 		strings.ToUpper(strings.ReplaceAll(g.name, "-", "_")))
 	b.WriteString(g.auth())
-	b.WriteString(g.decode())
+	decode := g.decode()
+	b.WriteString(decode)
 	fmt.Fprintf(&b, "\ntype: %s\n", g.typeOf())
 	b.WriteString(g.key())
 	b.WriteString(g.time())
-	b.WriteString("\n# TODO entities: what the event says of which thing\nentities: []\n")
 	g.ask("entities: which things the event is about, and where their IDs are unique")
-	b.WriteString("\n# TODO samples: a body of each type, with \\(.id) in the place of what is new every time\nsamples: {}\n")
+	body := exampleBody
+	if strings.HasPrefix(decode, formBody) {
+		body = exampleForm
+	}
+	fmt.Fprintf(&b, examples, body)
 	g.ask("samples and reasons (why): `holdfast provider check --catalogue` names what is missing")
 	return b.String()
 }
+
+// formBody is how a form is read.
+const formBody = "\ndecode: [{as: form}]\n"
+
+// examples are of what one request can't show, with the body of a sample.
+const (
+	examples = `
+# TODO what the event says of which thing, such as
+# entities:
+#   - {kind: order, id: .body.order, op: snapshot, state: '.body | {order, status}'}
+entities: []
+
+# TODO a body of each type, with \(.id) in the place of what is new every time, such as
+# samples:
+#   order.paid:
+#     body: '%s'
+samples: {}
+`
+	exampleBody = `{id: "ev_\(.id)", event: "order.paid", sent_at: .rfc3339, order: "o_77", status: "paid"}`
+	exampleForm = `"id=ev_\(.id)&event=order.paid&sent_at=\(.rfc3339 | @uri)&order=o_77&status=paid"`
+)
 
 // signatureNames match header names for signatures, and tokenNames those for tokens.
 var (
@@ -315,7 +340,7 @@ func (g *guesser) decodeForm(text string) string {
 		body[name] = value
 	}
 	g.say("the body is a form")
-	return "\ndecode: [{as: form}]\n" + g.batch(body)
+	return formBody + g.batch(body)
 }
 
 // batch says how a body with several events is split.

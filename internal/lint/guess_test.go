@@ -101,3 +101,21 @@ func TestADefinitionIsGuessed(t *testing.T) {
 		})
 	}
 }
+
+// What a guess has as examples of entities and samples is valid once it is no comment any more, for each form of body.
+func TestTheExamplesOfAGuessAreValid(t *testing.T) {
+	t.Parallel()
+	for contentType, body := range map[string]string{
+		"application/json":                  `{"id":"e-77","event":"order.paid","sent_at":"2025-10-09T08:53:20Z","order":"o-1","status":"paid"}`,
+		"application/x-www-form-urlencoded": `id=e-77&event=order.paid&sent_at=2025-10-09T08%3A53%3A20Z&order=o-1&status=paid`,
+	} {
+		p := Pasted{Header: map[string][]string{"content-type": {contentType}}, Body: []byte(body)}
+		definition := GuessDefinition("acme", p, "").Definition
+		before, after, found := strings.Cut(definition, "# entities:")
+		require.True(t, found, definition)
+		after = strings.NewReplacer("\nentities: []", "", "\nsamples: {}", "", "\n# TODO", "\n# TODO", "\n# ", "\n").Replace("entities:" + after)
+		checked, err := CheckPath(writeDefinitions(t, map[string]string{"acme.yaml": before + after}), nil)
+		require.NoError(t, err)
+		require.Empty(t, checked.Problems(), "%s\n%s", contentType, before+after)
+	}
+}
