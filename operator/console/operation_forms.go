@@ -10,6 +10,7 @@ import (
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
+	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
@@ -97,7 +98,8 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return c.Done(ctx, operationPath("replays", started.ID), "Replaying "+frame.Number(started.Total)+" dead letters.")
+	done := "Replaying " + word.Count(started.Total, "dead letter", "dead letters") + "."
+	return c.Done(ctx, operationPath("replays", started.ID), done)
 }
 
 const (
@@ -127,11 +129,11 @@ func (c *Console) newRebuild(ctx *fiber.Ctx) error {
 			{"dry_run", strconv.FormatBool(f.DryRun)}, {"all", strconv.FormatBool(f.IsAll())}, {"fetch", strconv.FormatBool(f.Fetch)},
 		},
 	}
-	if f.DryRun {
-		q.Title, q.Button, q.Destroys = "Dry run of a rebuild", "Start the dry run", false
 	if f.Fetch {
 		q.Facts = append(q.Facts, frame.Fact{"States", "fetched again from the provider's API"})
 	}
+	if f.DryRun {
+		q.Title, q.Button, q.Destroys = "Dry run of a rebuild", "Start the dry run", false
 		q.Question = "Parses stored events with the current definitions. Nothing changes; the result shows what would change."
 	}
 	return c.Ask(ctx, q)
