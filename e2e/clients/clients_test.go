@@ -108,23 +108,22 @@ func (d *door) takes(t *testing.T, p *providers.Provider, r request) {
 	}
 }
 
-// refusal is why a request isn't authentic; "" if it is.
-func (d *door) refusal(t *testing.T, p *providers.Provider, r request) string {
-	t.Helper()
-	bound, _ := d.catalogue.Lookup(p.Name())
-	return string(lint.Explain(bound, inside(t, r), time.Now()).Refused)
-}
-
 func (d *door) explain(t *testing.T, p *providers.Provider, r request) lint.Explanation {
 	t.Helper()
-	got := inside(t, r)
-	found, params, ok := d.catalogue.ByPath(got.Path)
-	require.True(t, ok)
-	require.Equal(t, p.Name(), found.Name())
-	got.PathParams = params
-	e := lint.Explain(p, got, time.Now())
+	e := explanation(t, d.catalogue, p.Name(), r)
 	require.Empty(t, e.Refused, "%+v", e.Refusal)
 	return e
+}
+
+// explanation says what an ingress with the catalogue makes of a request to a provider.
+func explanation(t *testing.T, c *providers.Catalogue, provider string, r request) lint.Explanation {
+	t.Helper()
+	got := inside(t, r)
+	p, params, ok := c.ByPath(got.Path)
+	require.True(t, ok)
+	require.Equal(t, provider, p.Name())
+	got.PathParams = params
+	return lint.Explain(p, got, time.Now())
 }
 
 // forgeries must not be accepted. Their names say what is wrong with each.

@@ -1,12 +1,15 @@
 package clients
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +44,11 @@ func TestTheNewestLibraries(t *testing.T) {
 	require.NoError(t, err)
 	modules := modulesOf(t, filepath.Dir(os.Getenv("NEWEST_GO")))
 	report = append(report, packageChanges(modulesOf(t, goLibraries), modules)...)
+	for _, path := range slices.Sorted(maps.Keys(modules)) {
+		if newer := newestMajor(t, path, modules[path].Version); newer != "" {
+			report = append(report, fmt.Sprintf("%s %s → %s (a newer major)", path, modules[path].Version, newer))
+		}
+	}
 	old := everyLibrary(t)
 	for _, l := range slices.Concat(newest.library, forGo.library) {
 		at := slices.IndexFunc(old, func(one library) bool { return one.Name == l.Name })
@@ -67,6 +75,33 @@ func modulesOf(t *testing.T, dir string) map[string]surveyed {
 		all[module[1]] = surveyed{Version: strings.TrimPrefix(module[2], "v")}
 	}
 	return all
+}
+
+var majorPath = regexp.MustCompile(`^(.+)/v(\d+)$`)
+
+// nextMajor returns the path of a Go module's next major version, which is another module.
+func nextMajor(path, version string) string {
+	if found := majorPath.FindStringSubmatch(path); found != nil {
+		path, version = found[1], found[2]
+	}
+	first, _, _ := strings.Cut(version, ".")
+	n, _ := strconv.Atoi(first)
+	return fmt.Sprintf("%s/v%d", path, max(n, 1)+1)
+}
+
+// newestMajor returns the module with the highest major version after one, and its version; "" if there is none, or if the module
+// proxy doesn't answer.
+func newestMajor(t *testing.T, path, version string) (newest string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	defer cancel()
+	for next := nextMajor(path, version); ; next = nextMajor(next, "") {
+		found, err := exec.CommandContext(ctx, "go", "list", "-C", goLibraries, "-mod=mod", "-m", next+"@latest").Output()
+		if err != nil {
+			return newest
+		}
+		newest = strings.TrimSpace(string(found))
+	}
 }
 
 func packageChanges(before, after map[string]surveyed) (report []string) {
@@ -113,10 +148,10 @@ func libraryChanges(t *testing.T, pinned, newest library) (report, failed []stri
 		failed = append(failed, "it accepts a changed body")
 	}
 	if newest.Signs {
-		d := &door{catalogue: catalogueWith(t, newest.Secret), in: map[string]string{}}
 		signed := newest.sign(t, sampleOf(t, p, p.SampleTypes()[0], uniqueID()), newest.signing(), time.Now())
-		if why := d.refusal(t, p, signed); why != "" {
-			failed = append(failed, "Holdfast refuses what it signs: "+why)
+		catalogue := newest.publishing(t, catalogueWith(t, newest.Secret))
+		if why := explanation(t, catalogue, p.Name(), signed).Refused; why != "" {
+			failed = append(failed, "Holdfast refuses what it signs: "+string(why))
 		}
 	}
 	return report, failed
@@ -129,6 +164,33 @@ func without(all, others []string) (rest []string) {
 		}
 	}
 	return rest
+}
+
+// A library that is the pinned one has no changes, and Holdfast accepts what it signs.
+func TestNoPinnedLibraryHasChanges(t *testing.T) {
+	t.Parallel()
+	for _, l := range everyLibrary(t) {
+		if !l.Signs {
+			continue
+		}
+		t.Run(l.Name, func(t *testing.T) {
+			t.Parallel()
+			report, failed := libraryChanges(t, l, l)
+			require.Empty(t, report)
+			require.Empty(t, failed)
+		})
+	}
+}
+
+// The next major version of a Go module has a path of its own.
+func TestTheNextMajorIsAnotherModule(t *testing.T) {
+	t.Parallel()
+	for of, next := range map[[2]string]string{
+		{"a.com/b/v82", "82.5.1"}: "a.com/b/v83", {"a.com/b", "1.8.0"}: "a.com/b/v2", {"a.com/b", "0.29.0"}: "a.com/b/v2",
+		{"a.com/b", "3.16.1+incompatible"}: "a.com/b/v4", {"a.com/b/v4", ""}: "a.com/b/v5",
+	} {
+		require.Equal(t, next, nextMajor(of[0], of[1]))
+	}
 }
 
 // A version that verifies otherwise is reported, and fails if it no longer fits the definition.

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/stripe/stripe-go/v82/webhook"
+	"github.com/stripe/stripe-go/v85/webhook"
 	_ "github.com/stripe/stripe-mock/embedded" // its module has Stripe's OpenAPI document, which e2e/clients reads
 )
 

@@ -5,6 +5,7 @@ import { survey } from "./survey.mjs";
 import { mock } from "node:test";
 
 console.log = console.error; // standard output is for answers
+console.debug = () => {}; // one library prints every request
 
 const libraries = {};
 for (const file of readdirSync(new URL("libraries/", import.meta.url)).sort()) {
