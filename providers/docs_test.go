@@ -58,7 +58,8 @@ are. To connect one, see [provider-setup.md](provider-setup.md).
 | ` + "`documentation`" + ` | The definition follows the sender's documentation |
 | ` + "`observed`" + ` | The definition follows observed requests. Compare it with the first ones that you get |
 
-With vectors or a library a definition is proven: %d are. *runs* means that tests run the provider's own library, the one that its
+With vectors or a library a definition is proven: %d are. Without either, and without a library that runs, it is *unproven*: compare it
+with the first requests that you get. *runs* means that tests run the provider's own library, the one that its
 documentation names, or a common one for Go (` + "`e2e/clients`" + `). It verifies what Holdfast signs, or Holdfast verifies what it
 signs, and both refuse changed requests. That is so for %d providers: [what each of them says](conformance.md).
 
@@ -73,7 +74,7 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 	runs := librariesThatRun(t)
 	proven := 0
 	for _, name := range c.Names() {
-		if p, _ := c.Lookup(name); p.Evidence() == definition.EvidenceVectors || p.Evidence() == definition.EvidenceLibrary {
+		if p, _ := c.Lookup(name); isProven(p) {
 			proven++
 		}
 	}
@@ -82,8 +83,11 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
 		evidence := string(p.Evidence())
-		if runs[name] {
+		switch {
+		case runs[name]:
 			evidence += ", runs"
+		case !isProven(p):
+			evidence += ", unproven"
 		}
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | `%s` |\n", name, name, evidence, strings.Join(p.Schemes(), "; "),
 			strings.Join(p.SecretNames(), "`, `"))
@@ -94,6 +98,11 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 		writeEntry(&b, p)
 	}
 	return b.String()
+}
+
+// isProven reports whether the sender has published signatures, or a library, that the definition agrees with.
+func isProven(p *Provider) bool {
+	return p.Evidence() == definition.EvidenceVectors || p.Evidence() == definition.EvidenceLibrary
 }
 
 // librariesThatRun returns the providers whose library e2e/clients runs.
@@ -152,8 +161,10 @@ func checkedOn(day string) string {
 func writeFacts(b *strings.Builder, c *Catalogue) {
 	var facts []definition.Fact
 	newest, undated := "", 0
+	var without []string
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
+		dated := len(facts)
 		for _, f := range p.Written().Facts() {
 			if newest = max(newest, f.Checked); f.Checked == "" {
 				undated++
@@ -161,11 +172,15 @@ func writeFacts(b *strings.Builder, c *Catalogue) {
 			}
 			facts = append(facts, f)
 		}
+		if len(facts) == dated {
+			without = append(without, name)
+		}
 	}
 	now, _ := time.Parse(time.DateOnly, newest)
 	fmt.Fprintf(b, "\n## Facts to check again\n\nRetry schedules, tolerances and limits change. Each source says when the definition was last "+
 		"compared with it;\n`holdfast doctor --facts` lists those for which that is over a year ago or unknown, and sends nothing. "+
-		"Of %d sources, %d have no date.\nOver a year before %s, the newest check:\n\n", len(facts)+undated, undated, newest)
+		"Of %d sources, %d have no date.\nThese definitions have no dated source: `%s`.\n\nOver a year before %s, the newest check:\n\n",
+		len(facts)+undated, undated, strings.Join(without, "`, `"), newest)
 	old := slices.DeleteFunc(facts, func(f definition.Fact) bool { return !f.IsOld(now) })
 	for _, f := range old {
 		fmt.Fprintf(b, "- `%s`: %s, checked on %s\n", f.Provider, linked(f.Source), f.Checked)
