@@ -342,6 +342,7 @@ LIBRARY = {"calcom": "calcom/cal.com packages/features/webhooks/lib/sendPayload.
            "hubspot": "HubSpot/hubspot-api-nodejs src/utils/Signature.ts",
            "discord": "discord-interactions dist/index.js",
            "mailgun": "mailgun-go v4.23.0 webhooks.go",
+           "zoom": "@zoom/rivet 0.4.0 (npm), AwsLambdaReceiver",
            "sns": "aws/aws-js-sns-message-validator index.js",
            "braintree": "braintree lib/braintree/webhook_notification_gateway.js"}
 

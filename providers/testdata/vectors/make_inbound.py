@@ -16,9 +16,11 @@ ORDER.insert(ORDER.index("certificate"), "root")
 if "repeated" not in ORDER:
     ORDER.insert(ORDER.index("body"), "repeated")
 LIBRARY.update({
+    "mailgun-routes": "mailgun-go v4.23.0 (Go), VerifyWebhookSignature",
     "app-store": "@apple/app-store-server-library 3.1.0 (npm), SignedDataVerifier.verifyAndDecodeNotification",
     "truelayer": "truelayer-signing 0.2.3 (npm), verify",
     "sendgrid-inbound": "@sendgrid/eventwebhook 8.0.0 (npm), EventWebhook.verifySignature",
+    "x": "twitter-autohook 1.7.2 (npm), validateSignature",
 })
 
 

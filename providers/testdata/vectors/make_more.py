@@ -9,6 +9,7 @@ import sys
 from make import *
 
 LIBRARY.update({
+    "buildkite": "go-buildkite v4.23.0 (Go), ValidatePayload",
     "mollie": "mollie-api-php v3.9.0 src/Webhooks/SignatureValidator.php",
     "chargebee": "chargebee-node v3.31.0 src/resources/webhook/auth.ts",
     "woocommerce": "woocommerce includes/class-wc-webhook.php generate_signature",
