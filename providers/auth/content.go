@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
@@ -38,7 +39,7 @@ type contentPart struct {
 
 // contentVariables have no argument; contentPlaces name a header or a dotted path of the body after a colon.
 var (
-	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "secret"}
+	contentVariables = []string{"body", "timestamp", "id", "url", "path", "params", "method", "crc32", "body_sha256", "secret"}
 	contentPlaces    = []string{"header", "query", "listed", "named", "field", "sorted", "line", "lines"}
 )
 
@@ -56,7 +57,8 @@ func newContent(p *definition.Problems, field, template string) content {
 		part, ok := newVariable(name)
 		if !closed || !ok {
 			p.Add(field, "want {body}, {timestamp}, {id}, {url}, {url:normalized}, {url:decoded}, {path}, {params}, {method}, "+
-				"{crc32}, {secret}, {header:NAME}, {query:NAME}, {header:NAME|BEFORE|AFTER}, {query:NAME|BEFORE|AFTER}, "+
+				"{crc32}, {body_sha256}, {body_sha256:base64}, {body_sha256:base64url}, {secret}, {header:NAME}, {query:NAME}, "+
+				"{header:NAME|BEFORE|AFTER}, {query:NAME|BEFORE|AFTER}, "+
 				"{listed:NAME}, {named:FIELD}, {field:PATH}, {sorted:PATH}, {line:PATH}, {line:PATH=VALUE|VALUE} or {lines:PATH} "+
 				"between braces")
 			break
@@ -74,8 +76,8 @@ func newContent(p *definition.Problems, field, template string) content {
 	return c
 }
 
-// checkOptional requires that parts that may be missing begin differently from each other and from the text after them. Their values
-// never contain the text that ends them, so a signed text has one meaning: no value can stand for another part.
+// checkOptional requires that parts that may be missing begin differently from each other and from the text after them. Their
+// values never contain the text that ends them, so a signed text has one meaning: no value can stand for another part.
 func (c content) checkOptional(p *definition.Problems, field string) {
 	for i, part := range c.parts {
 		rest := c.parts[i+1:]
@@ -110,6 +112,9 @@ func newVariable(text string) (contentPart, bool) {
 		}
 		return contentPart{variable: name, of: texts[0], before: texts[1], after: texts[2]}, true
 	}
+	if placed && name == "body_sha256" {
+		return contentPart{variable: name, of: of}, encodings[of].encode != nil
+	}
 	if placed && name == "url" {
 		return contentPart{variable: name, of: of}, urlform.Further[of] != nil
 	}
@@ -124,7 +129,9 @@ func (c content) has(variable string) bool {
 }
 
 // coversBody reports whether every byte of the body is covered.
-func (c content) coversBody() bool { return c.has("body") || c.has("params") || c.has("crc32") }
+func (c content) coversBody() bool {
+	return slices.ContainsFunc([]string{"body", "body_sha256", "params", "crc32"}, c.has)
+}
 
 // queries returns the query parameters that are covered.
 func (c content) queries() (names []string) {
@@ -186,6 +193,9 @@ func (v signedParts) value(part contentPart) string {
 		return v.request.Method
 	case "crc32":
 		return strconv.FormatUint(uint64(crc32.ChecksumIEEE(v.request.Body)), 10)
+	case "body_sha256":
+		sum := sha256.Sum256(v.request.Body)
+		return encodings[cmp.Or(part.of, "hex")].encode(sum[:])
 	case "secret":
 		return v.secret
 	case "path":

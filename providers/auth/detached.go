@@ -24,17 +24,18 @@ const maxNamed = 20
 var isNamed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`).MatchString
 
 // detachedVariables are the variables of a content that a token without a payload can sign.
-var detachedVariables = []string{"", "body", "method", "path", "header", "query", "named"}
+var detachedVariables = []string{"", "body", "body_sha256", "method", "path", "header", "query", "named"}
 
 func newDetached(p *definition.Problems, field string, d *definition.JWT) *detached {
 	field += ".detached"
 	c := newContent(p, field, d.Detached)
-	if !c.has("body") {
-		p.Add(field, "want {body}: a signature that leaves it out proves nothing of the event")
+	if !c.coversBody() {
+		p.Add(field, "want {body} or {body_sha256}: a signature that leaves it out proves nothing of the event")
 	}
 	for _, part := range c.parts {
 		if !slices.Contains(detachedVariables, part.variable) {
-			p.Add(field, "can't have {%s}: want {method}, {path}, {header:NAME}, {query:NAME}, {named:FIELD} and {body}", part.variable)
+			p.Add(field, "can't have {%s}: want {method}, {path}, {header:NAME}, {query:NAME}, {named:FIELD}, {body} and {body_sha256}",
+				part.variable)
 		}
 	}
 	if d.Header == "" {
@@ -86,8 +87,8 @@ func (d *detached) payload(r *Request, token jws.Token) ([]byte, error) {
 	return d.content.message(v), nil
 }
 
-// namedHeaders returns a line for each header that a token names, under the token's spelling of the name. Each header must be there
-// once and be named once: otherwise two requests would have one signature.
+// namedHeaders returns a line for each header that a token names, under the token's spelling of the name. Each header must be
+// there once and be named once: otherwise two requests would have one signature.
 func namedHeaders(r *Request, list string) (string, error) {
 	if list == "" {
 		return "", nil

@@ -163,7 +163,7 @@ func TestMistakesInTokensOfTheRequestAndInChains(t *testing.T) {
 	const keys = "header: x-token, algorithm: ES512, keys: {url: \"https://a.example/jwks\"}, account: token, "
 	const chain = "algorithm: ES256, payload: p, max_age: forever, account: a, "
 	for scheme, says := range map[string]string{
-		"jwt: {" + keys + "detached: \"{method} {path}\"}":                                     "want {body}",
+		"jwt: {" + keys + "detached: \"{method} {path}\"}":                                     "want {body} or {body_sha256}",
 		"jwt: {" + keys + "detached: \"{timestamp}{body}\"}":                                   "can't have {timestamp}",
 		"jwt: {" + keys + "detached: \"{body}\", claims: {iss: a}}":                            "has no claims",
 		"jwt: {" + strings.Replace(keys, "header: x-token, ", "", 1) + "detached: \"{body}\"}": "is for a token in a header",

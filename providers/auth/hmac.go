@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // Twilio signs with HMAC-SHA1, which the weakness of SHA-1 does not reach.
 	"crypto/sha256"
 	"crypto/sha512"
+	"encoding/base64"
 	"encoding/hex"
 	"hash"
 	"slices"
@@ -17,7 +18,7 @@ import (
 type hmacScheme struct {
 	signed
 	newHash func() hash.Hash
-	keyForm string // of the secret: text, base64, hex, or sha1 (its hash is the key)
+	keyForm string // of the secret: text, base64, base64url, hex, or sha1 (its hash is the key)
 	// plain is a hash without a key, of a content with the secret in it.
 	plain bool
 }
@@ -45,7 +46,7 @@ func newHMAC(p *definition.Problems, field string, d *definition.HMAC) scheme {
 	s.newHash = hashes[p.OneOf(field+".algorithm", d.Algorithm, "sha256", "sha1", "sha512")]
 	s.size = s.newHash().Size()
 	s.encoding = encodings[p.OneOf(field+".encoding", d.Encoding, "hex", "base64", "base64url")]
-	s.keyForm = p.OneOf(field+".key", d.Key, "text", "base64", "hex", "sha1")
+	s.keyForm = p.OneOf(field+".key", d.Key, "text", "base64", "base64url", "hex", "sha1")
 	if s.keyPrefix != "" && s.keyForm != "base64" {
 		p.Add(field+".key_prefix", "is for key: base64; a text key is used whole")
 	}
@@ -61,6 +62,9 @@ func (s *hmacScheme) key(secret string) ([]byte, bool) {
 	switch s.keyForm {
 	case "base64":
 		return decodeKey(secret, s.keyPrefix)
+	case "base64url":
+		key, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(secret, "="))
+		return key, err == nil && len(key) > 0
 	case "hex":
 		key, err := hex.DecodeString(secret)
 		return key, err == nil && len(key) > 0

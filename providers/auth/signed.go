@@ -69,7 +69,7 @@ func newSigned(p *definition.Problems, field string, d definition.Signing) signe
 	}
 	if s.partial == s.content.coversBody() {
 		p.Add(field+".partial",
-			"must be given if, and only if, {body}, {params} and {crc32} are left out: a signature that leaves out "+
+			"must be given if, and only if, {body}, {body_sha256}, {params} and {crc32} are left out: a signature that leaves out "+
 				"parts of the body proves nothing of them")
 	}
 	return s

@@ -29,6 +29,7 @@ type Choice struct {
 type Signing struct {
 	Secrets string `yaml:"secrets"`
 	// Signed is the template of the signed content: {body} {timestamp} {id} {url} {path} {params} {method} {crc32} {secret},
+	// {body_sha256} in hex, {body_sha256:base64}, {body_sha256:base64url},
 	// {url:normalized}, {url:decoded}, {header:NAME}, {query:NAME}, both also as {header:NAME|BEFORE|AFTER} for a value that may be
 	// missing, {sorted:PATH}, {listed:NAME}, {field:PATH}, {line:PATH}, {line:PATH=A|B} and
 	// {lines:PATH}, and literal text.
@@ -49,7 +50,7 @@ type HMAC struct {
 	Signing   `yaml:",inline"`
 	Algorithm string `yaml:"algorithm"` // sha256 (default), sha1, sha512
 	Encoding  string `yaml:"encoding"`  // hex (default), base64, base64url without padding
-	Key       string `yaml:"key"`       // text (default), base64, hex, sha1 (the hash of the secret)
+	Key       string `yaml:"key"`       // text (default), base64, base64url, hex, sha1 (the hash of the secret)
 }
 
 // PublicKey is a signature over the signed content that a public key verifies.
