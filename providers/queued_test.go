@@ -119,6 +119,8 @@ func TestMistakesOfQueues(t *testing.T) {
 		`{broker: nats, url: "nats://a", name: X, secrets: hunter2}`:                         "never the secret itself",
 		`{broker: rabbitmq, url: "amqp://a", name: X, group: g}`:                             "is for nats and kafka only",
 		`{broker: kafka, url: "kafka://a", name: X, subjects: [a]}`:                          "is for nats only",
+		`{broker: nats, url: "nats://a", name: X, certificate: A_CERTIFICATE}`:               "and key must both be set",
+		`{broker: nats, url: "nats://a", name: X, certificate: A_CERTIFICATE, key: hunter2}`: "never the secret itself",
 		`{broker: nats, url: "nats://a", name: X, prefetch: 1001}`:                           "1 to 1000",
 		`{broker: kafka, url: "kafka://a", name: X, mechanism: SCRAM-SHA-265}`:               "did you mean SCRAM-SHA-256",
 		`{broker: nats, url: "nats://a", name: X}, {broker: nats, url: "nats://b", name: X}`: "listed twice",

@@ -1,14 +1,8 @@
 package queue_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +16,7 @@ import (
 	"holdfast/delivery"
 	"holdfast/delivery/queue"
 	"holdfast/delivery/webhook"
+	"holdfast/internal/devstack/brokertest"
 )
 
 // A connection is made for the first delivery, shared, and closed when it is idle.
@@ -72,29 +67,11 @@ func TestTheSecretOfAVariable(t *testing.T) {
 	require.Equal(t, strings.Join(to.Secrets, "\n"), queue.SecretOf(to))
 }
 
-// issue returns a certificate for 127.0.0.1 and its key as PEM, self-signed.
-func issue(t *testing.T) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	require.NoError(t, err)
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	require.NoError(t, err)
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
-}
-
 // A broker may have an authority of its own, and ask for a client certificate.
 func TestABrokerWithTLS(t *testing.T) {
 	t.Parallel()
-	serverCertificate, serverKey := issue(t)
-	clientCertificate, clientKey := issue(t)
+	serverCertificate, serverKey := brokertest.Certificate(t)
+	clientCertificate, clientKey := brokertest.Certificate(t)
 	pair, err := tls.X509KeyPair([]byte(serverCertificate), []byte(serverKey))
 	require.NoError(t, err)
 	own, err := tls.X509KeyPair([]byte(clientCertificate), []byte(clientKey))

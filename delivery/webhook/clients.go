@@ -189,6 +189,19 @@ func NewTransport(allowed []netip.Prefix, via *proxy.Proxy) http.RoundTripper {
 	return newHTTP(through(newDialer(guard{allowed: allowed}), via), nil).Transport
 }
 
+// connector connects to host:port.
+type connector interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// through returns what connects through a proxy, with the dialer's resolver and guard; without a proxy, the dialer.
+func through(dialer *net.Dialer, via *proxy.Proxy) connector {
+	if via == nil {
+		return dialer
+	}
+	return proxy.Tunnel{Dialer: dialer, Proxy: via}
+}
+
 // newDialer only connects to addresses that the guard allows. An idle connection ends 25 s after its peer or network has gone
 // without a word: each attempt on it would wait until its timeout.
 func newDialer(g guard) *net.Dialer {

@@ -49,7 +49,7 @@ func (n *Network) Way(h *delivery.HTTP) (Way, *delivery.Result) {
 	}
 	w := Way{Proxy: nameOf(via), Dial: n.dialer.DialContext}
 	if via != nil {
-		w.Dial = tunnel{dialer: n.dialer, proxy: via, eager: true}.DialContext
+		w.Dial = proxy.Tunnel{Dialer: n.dialer, Proxy: via, Eager: true}.DialContext
 	}
 	t := trust{h.CA, h.Certificate, h.Key}
 	from, err := t.stamps(n.folder)

@@ -3,17 +3,15 @@ package webhook
 import (
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"holdfast/delivery"
 	"holdfast/event"
+	"holdfast/internal/clienttls"
 )
 
 // trust names the certificate authority of a destination and the client certificate with its key, each as PEM text or a file; all
@@ -44,79 +42,27 @@ func (t trust) stamps(in folder) (all [3]stamp, err error) {
 }
 
 func (t trust) config(in folder) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if t.ca != "" {
-		text, err := in.text(t.ca)
+	key := t.key
+	if key == delivery.MaskedHeader { // stored, and checked when it was
+		key = ""
+	}
+	var parts [3]clienttls.Part
+	for i, part := range [3]struct{ name, of string }{{"http.ca", t.ca}, {"http.certificate", t.certificate}, {"http.key", key}} {
+		parts[i].Name = part.name
+		if part.of == "" {
+			continue
+		}
+		text, err := in.text(part.of)
 		if err != nil {
 			return nil, errFiles
 		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, errAuthority
-		}
+		parts[i].Text = text
 	}
-	if t.certificate == "" && t.key == "" {
-		return config, nil
-	}
-	certificate, err := in.text(t.certificate)
-	if err != nil {
-		return nil, errFiles
-	}
-	if t.key == delivery.MaskedHeader { // stored, and checked when it was
-		if len(readCertificates(certificate)) == 0 {
-			return nil, errCertificate
-		}
-		return config, nil
-	}
-	key, err := in.text(t.key)
-	if err != nil {
-		return nil, errFiles
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil, pairFailure(certificate, key)
-	}
-	config.Certificates = []tls.Certificate{pair}
-	return config, nil
+	return clienttls.Config(parts[0], parts[1], parts[2])
 }
 
-// The reasons for which certificates can't be used.
-var (
-	errFiles = errors.New("can't read a certificate file: it must be in the folder that workers have as " +
-		"HOLDFAST_DELIVERIES_CERTIFICATES=/etc/holdfast/certificates, or below it, and have at most 1 MiB")
-	errAuthority   = errors.New("http.ca contains no certificate in PEM")
-	errCertificate = errors.New("http.certificate contains no usable certificate in PEM")
-	errEncrypted   = errors.New("the key in http.key is encrypted, and Holdfast has no passphrase: decrypt it " +
-		"(openssl pkey -in KEY -out NEW), and protect the file")
-	errKey  = errors.New("http.key contains no usable private key in PEM")
-	errPair = errors.New("http.certificate and http.key don't belong together")
-)
-
-// pairFailure says why a client certificate and its key can't be used.
-func pairFailure(certificate, key []byte) error {
-	if len(readCertificates(certificate)) == 0 {
-		return errCertificate
-	}
-	for {
-		block, rest := pem.Decode(key)
-		switch {
-		case block == nil:
-			return errKey
-		case block.Type == "ENCRYPTED PRIVATE KEY", strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-			return errEncrypted
-		case strings.HasSuffix(block.Type, "PRIVATE KEY") && isKey(block.Bytes):
-			return errPair
-		}
-		key = rest
-	}
-}
-
-func isKey(der []byte) bool {
-	_, pkcs8 := x509.ParsePKCS8PrivateKey(der)
-	_, pkcs1 := x509.ParsePKCS1PrivateKey(der)
-	_, ec := x509.ParseECPrivateKey(der)
-	return pkcs8 == nil || pkcs1 == nil || ec == nil
-}
+var errFiles = errors.New("can't read a certificate file: it must be in the folder that workers have as " +
+	"HOLDFAST_DELIVERIES_CERTIFICATES=/etc/holdfast/certificates, or below it, and have at most 1 MiB")
 
 // CheckFiles returns a function that rejects an endpoint whose certificates and keys can't be used. The error has the code
 // delivery.CodeFilesUnread if this process can't read them, although it has the folder.

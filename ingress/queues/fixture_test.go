@@ -13,6 +13,7 @@ import (
 
 	"holdfast/event/oversight"
 	"holdfast/ingress/queues"
+	"holdfast/internal/proxy"
 	"holdfast/providers/definition"
 	"holdfast/providers/receiving"
 )
@@ -30,6 +31,7 @@ type commits struct {
 	messages []queues.Message
 	errors   []oversight.ErrorEntry
 	secrets  map[string]string
+	proxies  proxy.List
 }
 
 func (c *commits) accept(_ context.Context, m queues.Message) (string, error) {
@@ -103,12 +105,14 @@ func (c *commits) last() queues.Message {
 
 var errDown = errors.New("both stores are down")
 
-func (c *commits) secret(name string) (string, error) { return c.secrets[name], nil }
+func (c *commits) Whole(name string) (string, error) { return c.secrets[name], nil }
+
+func (c *commits) Proxies() (proxy.List, *proxy.Proxy) { return c.proxies, nil }
 
 // read reads a queue until the test ends, or stop is called.
 func (c *commits) read(t *testing.T, q receiving.Queue) (stop func()) {
 	t.Helper()
-	all := queues.New(queues.Options{Accept: c.accept, Secret: c.secret, Errors: c})
+	all := queues.New(queues.Options{Accept: c.accept, Environment: c, Errors: c})
 	require.NoError(t, all.Read([]receiving.Queue{q}))
 	stop = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -122,7 +126,7 @@ func (c *commits) read(t *testing.T, q receiving.Queue) (stop func()) {
 // problem returns the code of what keeps a queue from being read, "" if it can be read.
 func (c *commits) problem(t *testing.T, q receiving.Queue) string {
 	t.Helper()
-	p := queues.Check(t.Context(), q, c.secret).Problem
+	p := queues.Check(t.Context(), q, c).Problem
 	if p == nil {
 		return ""
 	}
@@ -151,7 +155,7 @@ func awaitAll(t *testing.T, c *commits, want []string) {
 func awaitWaiting(t *testing.T, q receiving.Queue, c *commits, want int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return queues.Check(t.Context(), q, c.secret).Waiting == want
+		return queues.Check(t.Context(), q, c).Waiting == want
 	}, patience, 50*time.Millisecond)
 }
 

@@ -145,9 +145,9 @@ func TestAUserOfKafka(t *testing.T) {
 	q := queueOf("kafka", "kafka://"+cluster.ListenAddrs()[0], "orders")
 	for _, of := range []struct{ user, mechanism string }{{"reader", ""}, {"plain", "PLAIN"}} {
 		q.User, q.Mechanism, q.Secrets = of.user, of.mechanism, "RIGHT"
-		require.Nil(t, queues.Check(t.Context(), q, c.secret).Problem)
+		require.Nil(t, queues.Check(t.Context(), q, c).Problem)
 		q.Secrets = "WRONG"
-		problem := queues.Check(t.Context(), q, c.secret).Problem
+		problem := queues.Check(t.Context(), q, c).Problem
 		require.NotNil(t, problem)
 		require.NotContains(t, problem.Text, "battery")
 	}

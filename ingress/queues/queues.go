@@ -7,15 +7,23 @@ import (
 	"time"
 
 	"holdfast/event/oversight"
+	"holdfast/internal/proxy"
 	"holdfast/providers/receiving"
 )
 
+// Environment has what definitions name, and each process has its own.
+type Environment interface {
+	// Whole returns the value of a variable, or of its file; "" if it isn't set.
+	Whole(variable string) (string, error)
+	// Proxies returns the forward proxies, and the one for deliveries, which no queue uses unless it names it.
+	Proxies() (all proxy.List, standard *proxy.Proxy)
+}
+
 // Options configure Queues.
 type Options struct {
+	Environment Environment
 	// Accept makes the events of a message durable; see ingress.Server.AcceptMessage.
 	Accept func(ctx context.Context, m Message) (outcome string, err error)
-	// Secret returns the value of a variable, or of its file.
-	Secret func(name string) (string, error)
 	// Errors receives entries for the error log; nil if there is none.
 	Errors ErrorSink
 }

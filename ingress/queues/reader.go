@@ -109,7 +109,7 @@ func (r *reader) run(ctx context.Context) {
 // session connects, and reads until ctx ends or the connection breaks. It returns once the messages in flight have ended.
 func (r *reader) session(ctx context.Context) (err error) {
 	defer recovered("read queue "+r.Label(), &err)
-	s, err := open(ctx, r.Queue, r.all.Secret, true)
+	s, err := open(ctx, r.Queue, r.all.Environment, true)
 	if err != nil {
 		return err
 	}
@@ -147,10 +147,10 @@ func (m message) end() {
 }
 
 // open connects within openTimeout. Without create, it creates no consumer and joins no group.
-func open(ctx context.Context, q receiving.Queue, secret func(string) (string, error), create bool) (session, error) {
+func open(ctx context.Context, q receiving.Queue, e Environment, create bool) (session, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	c, err := connectionOf(q, secret)
+	c, err := connectionOf(q, e)
 	if err != nil {
 		return nil, err
 	}

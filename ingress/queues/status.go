@@ -3,11 +3,13 @@ package queues
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 
 	"holdfast/internal/broker"
+	"holdfast/internal/clienttls"
+	"holdfast/internal/proxy"
 	"holdfast/providers/receiving"
 )
 
@@ -60,8 +62,8 @@ var advice = map[string]string{
 	CodeUnreachable: "check that the broker runs, and that `queues[].url` names it; an ingress connects again automatically",
 	CodeRefused:     "compare `queues[].user` and the variable under `queues[].secrets` with the broker's, and the user's rights",
 	CodeMissing:     "create it at the broker, or correct `queues[].name`; Holdfast creates none",
-	CodeSettings:    "change it at the broker, or name another one under `queues[].group`",
-	CodeSecret:      "set the variable for each ingress, or correct its file",
+	CodeSettings:    "change it at the broker, or name another one under `queues[].group`; each ingress needs the same HOLDFAST_PROXIES",
+	CodeSecret:      "correct the variable or its file for each ingress",
 	CodeHeld: "check PostgreSQL and Temporal: nothing is acknowledged until one of them commits, and no message is lost; if both " +
 		"are healthy, report the error",
 	CodeMessage: "others were committed since it first failed, so this message may be the cause: it isn't lost and is tried again, " +
@@ -92,9 +94,9 @@ func (r *reader) status() Status {
 }
 
 // Check tries to read a queue, without reading a message or creating anything.
-func Check(ctx context.Context, q receiving.Queue, secret func(string) (string, error)) (s Status) {
+func Check(ctx context.Context, q receiving.Queue, e Environment) (s Status) {
 	s = Status{Queue: q, Waiting: -1}
-	one, err := open(ctx, q, secret, false)
+	one, err := open(ctx, q, e, false)
 	if err != nil {
 		s.Problem = problemOf(err)
 		return s
@@ -107,31 +109,58 @@ func Check(ctx context.Context, q receiving.Queue, secret func(string) (string, 
 }
 
 // connectionOf reads the credentials each time, so that changed ones need no restart.
-func connectionOf(q receiving.Queue, secret func(string) (string, error)) (c broker.Connection, err error) {
+func connectionOf(q receiving.Queue, e Environment) (c broker.Connection, err error) {
 	c = broker.Connection{User: q.User, Name: "holdfast " + q.Provider}
 	if c.Address, err = broker.ParseAddress(q.Broker, q.URL); err != nil {
 		return c, problem(CodeSettings, "url %s", err.Error())
 	}
-	if c.Secret, err = needed(q.Secrets, secret); err != nil {
+	if c.Secret, err = needed(q.Secrets, e); err != nil {
 		return c, err
 	}
-	authorities, err := needed(q.Authorities, secret)
-	if err != nil || authorities == "" {
+	if c.TLS, err = tlsOf(q, e); err != nil {
 		return c, err
 	}
-	c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
-	if !c.TLS.RootCAs.AppendCertsFromPEM([]byte(authorities)) {
-		return c, problem(CodeSecret, "%s has no certificate in PEM", q.Authorities)
+	if q.Proxy == "" {
+		return c, nil
 	}
+	all, _ := e.Proxies()
+	via, ok := all.Find(q.Proxy)
+	if !ok {
+		return c, problem(CodeSettings, "HOLDFAST_PROXIES has no proxy called %s", q.Proxy)
+	}
+	c.Dial = proxy.Tunnel{Dialer: &net.Dialer{}, Proxy: via, Eager: true}.DialContext
 	return c, nil
 }
 
+// tlsOf returns nil if the queue has no certificates of its own.
+func tlsOf(q receiving.Queue, e Environment) (*tls.Config, error) {
+	names := [3]string{q.Authorities, q.Certificate, q.Key}
+	if names == ([3]string{}) {
+		return nil, nil //nolint:nilnil // the broker's settings decide whether TLS is used
+	}
+	var parts [3]clienttls.Part
+	for i, name := range names {
+		text, err := needed(name, e)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			parts[i] = clienttls.Part{Name: name, Text: []byte(text)}
+		}
+	}
+	config, err := clienttls.Config(parts[0], parts[1], parts[2])
+	if err != nil {
+		return nil, problem(CodeSecret, "%s", err.Error())
+	}
+	return config, nil
+}
+
 // needed returns the value of a variable that must be set, "" without a name.
-func needed(name string, secret func(string) (string, error)) (string, error) {
+func needed(name string, e Environment) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	value, err := secret(name)
+	value, err := e.Whole(name)
 	switch {
 	case err != nil:
 		return "", problem(CodeSecret, "%s", err.Error())

@@ -81,7 +81,7 @@ func (p *process) startIngress(ctx context.Context) error {
 
 // startQueues reads the queues that definitions name. They stop before the server, which commits their messages.
 func (p *process) startQueues(server *ingress.Server) error {
-	p.queues = queues.New(queues.Options{Accept: server.AcceptMessage, Secret: p.cfg.Whole, Errors: p.errors})
+	p.queues = queues.New(queues.Options{Accept: server.AcceptMessage, Environment: p.cfg, Errors: p.errors})
 	p.onStop("queues", p.queues.Close)
 	return p.queues.Read(p.catalogue.Catalogue().Queues())
 }

@@ -19,6 +19,11 @@ type Queue struct {
 	Mechanism string `yaml:"mechanism"`
 	// Authorities is the variable with the certificates (PEM) of a private authority.
 	Authorities string `yaml:"authorities"`
+	// Certificate and Key are the variables with a client certificate (PEM) and its key; both or none.
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+	// Proxy is the name of a forward proxy of the installation; by default none is used.
+	Proxy string `yaml:"proxy"`
 	// Prefetch is how many messages are handled at a time, 1 to 1000; 32 by default.
 	Prefetch int `yaml:"prefetch"`
 }

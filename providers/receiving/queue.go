@@ -57,12 +57,7 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 		q.Broker = c.OneOf(at+".broker", q.Broker, NATS, RabbitMQ, Kafka)
 		c.checkQueueURL(at+".url", q)
 		c.Required(at+".name", q.Name)
-		if q.Secrets != "" {
-			c.SecretName(at+".secrets", q.Secrets)
-		}
-		if q.Authorities != "" {
-			c.SecretName(at+".authorities", q.Authorities)
-		}
+		c.checkQueueSecrets(at, q)
 		c.checkOnly(at+".group", q.Group != "", q.Broker, NATS, Kafka)
 		c.checkOnly(at+".subjects", len(q.Subjects) > 0, q.Broker, NATS)
 		c.checkOnly(at+".mechanism", q.Mechanism != "", q.Broker, Kafka)
@@ -85,6 +80,20 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// checkQueueSecrets checks the names of variables.
+func (c compiler) checkQueueSecrets(at string, q definition.Queue) {
+	for _, variable := range []struct{ field, name string }{
+		{".secrets", q.Secrets}, {".authorities", q.Authorities}, {".certificate", q.Certificate}, {".key", q.Key},
+	} {
+		if variable.name != "" {
+			c.SecretName(at+variable.field, variable.name)
+		}
+	}
+	if (q.Certificate == "") != (q.Key == "") {
+		c.Add(at+".certificate", "and key must both be set, or neither")
+	}
 }
 
 func (c compiler) checkQueueURL(at string, q definition.Queue) {
@@ -111,7 +120,7 @@ func (g *Gate) Queues() []Queue { return g.queues }
 // QueueSecretNames returns the variables with the credentials of the queues.
 func (g *Gate) QueueSecretNames() (names []string) {
 	for _, q := range g.queues {
-		for _, name := range []string{q.Secrets, q.Authorities} {
+		for _, name := range []string{q.Secrets, q.Authorities, q.Certificate, q.Key} {
 			if name != "" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}

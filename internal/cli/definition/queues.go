@@ -47,7 +47,7 @@ func queuesCommand() *cobra.Command {
 				if len(args) > 0 && q.Provider != args[0] {
 					continue
 				}
-				one := newCheckedQueue(queues.Check(c.Context(), q, cfg.Whole))
+				one := newCheckedQueue(queues.Check(c.Context(), q, cfg))
 				if found.Items = append(found.Items, one); one.Code != "" {
 					failed++
 				}

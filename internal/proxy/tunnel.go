@@ -1,4 +1,4 @@
-package webhook
+package proxy
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"time"
-
-	"holdfast/internal/proxy"
 )
 
 // Limits of a connection through a proxy.
@@ -19,30 +17,19 @@ const (
 	maxTargets = 3
 )
 
-// connector connects to host:port.
-type connector interface {
-	DialContext(ctx context.Context, network, address string) (net.Conn, error)
-}
-
-// through returns what connects through a proxy, with the dialer's resolver and guard; without a proxy, the dialer.
-func through(dialer *net.Dialer, via *proxy.Proxy) connector {
-	if via == nil {
-		return dialer
-	}
-	return tunnel{dialer: dialer, proxy: via}
-}
-
-// tunnel connects through a proxy. It resolves names and checks the addresses here, as for a direct connection, and the proxy
+// Tunnel connects through a proxy. It resolves names and checks the addresses here, as for a direct connection, and the proxy
 // gets the checked address: it can't be made to resolve a name to another one. Only hosts that the proxy is configured to resolve
 // go there by name.
-type tunnel struct {
-	dialer *net.Dialer
-	proxy  *proxy.Proxy
-	// eager: the target may send something before it is asked.
-	eager bool
+type Tunnel struct {
+	// Dialer has the resolver, and decides with Control which addresses are allowed; nil allows all.
+	Dialer *net.Dialer
+	Proxy  *Proxy
+	// Eager: the target may send something before it is asked.
+	Eager bool
 }
 
-func (t tunnel) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+// DialContext connects to host:port. Errors are those of Proxy.Dial, of the resolver, or of Control.
+func (t Tunnel) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		bounded, cancel := context.WithTimeout(ctx, tunnelTimeout)
 		defer cancel()
@@ -58,7 +45,7 @@ func (t tunnel) DialContext(ctx context.Context, network, address string) (net.C
 			return conn, nil
 		}
 		err = failed
-		if at, ok := errors.AsType[*proxy.Error](failed); !ok || at.Fault != proxy.FaultTarget || ctx.Err() != nil {
+		if at, ok := errors.AsType[*Error](failed); !ok || at.Fault != FaultTarget || ctx.Err() != nil {
 			break
 		}
 	}
@@ -67,25 +54,25 @@ func (t tunnel) DialContext(ctx context.Context, network, address string) (net.C
 
 // dialOne waits for an equal share of the time that is left, if other addresses follow. The connection to the proxy itself isn't
 // bounded by it: a proxy that can't be reached would look like an endpoint without a response.
-func (t tunnel) dialOne(ctx context.Context, target string, left int) (net.Conn, error) {
+func (t Tunnel) dialOne(ctx context.Context, target string, left int) (net.Conn, error) {
 	var patience time.Duration
 	if end, ok := ctx.Deadline(); ok && left > 1 {
 		patience = time.Until(end) / time.Duration(left)
 	}
-	if t.eager {
-		return t.proxy.DialEager(ctx, target, patience)
+	if t.Eager {
+		return t.Proxy.DialEager(ctx, target, patience)
 	}
-	return t.proxy.Dial(ctx, target, patience)
+	return t.Proxy.Dial(ctx, target, patience)
 }
 
 // targets returns what the proxy is asked to connect to: allowed addresses of the host, IPv4 first, since a proxy may lack IPv6;
 // or the name, if the proxy resolves it.
-func (t tunnel) targets(ctx context.Context, network, address string) ([]string, error) {
+func (t Tunnel) targets(ctx context.Context, network, address string) ([]string, error) {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || t.proxy.Resolves(host) {
+	if err != nil || t.Proxy.Resolves(host) {
 		return []string{address}, err
 	}
-	ips, err := t.dialer.Resolver.LookupNetIP(ctx, "ip", host)
+	ips, err := t.Dialer.Resolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +81,7 @@ func (t tunnel) targets(ctx context.Context, network, address string) ([]string,
 	var refused error
 	for _, ip := range ips {
 		target := net.JoinHostPort(ip.Unmap().WithZone("").String(), port) // a zone is an interface of this machine
-		if err := t.dialer.Control(network, target, nil); err != nil {
+		if err := t.allow(network, target); err != nil {
 			refused = err
 		} else if len(all) < maxTargets {
 			all = append(all, target)
@@ -104,4 +91,11 @@ func (t tunnel) targets(ctx context.Context, network, address string) ([]string,
 		return nil, refused
 	}
 	return all, nil
+}
+
+func (t Tunnel) allow(network, target string) error {
+	if t.Dialer.Control == nil {
+		return nil
+	}
+	return t.Dialer.Control(network, target, nil)
 }
