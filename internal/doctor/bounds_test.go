@@ -24,7 +24,8 @@ func TestTheAlertsHaveTheDoctorsBounds(t *testing.T) {
 			fmt.Sprintf(`holdfast_inbox_oldest_seconds{lane="overflow"}) > %v`, waitingWarn.Seconds()),
 			fmt.Sprintf(`holdfast_inbox_oldest_seconds{lane="bulk"}) > %v`, bulkWarn.Seconds()),
 		},
-		"HoldfastInboxStuck": {fmt.Sprintf(`holdfast_inbox_oldest_seconds{lane!="copy"}) > %v`, waitingFail.Seconds())},
+		"HoldfastSourceQueueGrows": {fmt.Sprintf(`(holdfast_source_queue_waiting) > %v`, waitingMessages)},
+		"HoldfastInboxStuck":       {fmt.Sprintf(`holdfast_inbox_oldest_seconds{lane!="copy"}) > %v`, waitingFail.Seconds())},
 	} {
 		rule := regexp.MustCompile(`(?s)- alert: ` + alert + `\n.*?annotations:`).FindString(string(rules))
 		require.NotEmpty(t, rule, alert)

@@ -22,14 +22,14 @@ func (d *doctor) examineSourceQueues(ctx context.Context) {
 	}
 }
 
-// waitingMessages is how many messages in a queue are too many.
+// waitingMessages is how many messages in a queue are too many. An alert has the same bound.
 const waitingMessages = 10_000
 
 // trySourceQueues connects to each queue from this machine. A missing credential is only a warning: an ingress may have it.
 func (d *doctor) trySourceQueues(ctx context.Context, catalogue *providers.Catalogue) {
 	for _, q := range catalogue.Queues() {
 		bounded, cancel := context.WithTimeout(ctx, doctorTimeout)
-		s := queues.Check(bounded, q, d.cfg.Whole)
+		s := queues.Check(bounded, q, d.cfg)
 		cancel()
 		check, place := "source queue "+q.Provider+", from here", q.Broker+" "+q.Name
 		switch {
