@@ -49,10 +49,16 @@ func (s *Server) AcceptMessage(ctx context.Context, m queues.Message) (outcome s
 	return o.outcome, nil
 }
 
+// maxRedeliveries is less than what RabbitMQ allows a message of a quorum queue by default (20), before it drops it.
+const maxRedeliveries = 10
+
 func splitMessage(p *providers.Provider, m queues.Message) ([]reading.Item, error) {
 	request := &auth.Request{Method: "POST", Header: m.Header, Body: m.Body}
 	if len(m.Body) > event.MaxBody { // it would block those behind it
 		return p.CutQueued(request, m.Position), nil
+	}
+	if m.Redeliveries > maxRedeliveries {
+		return p.SuspectQueued(request, m.Position, m.Redeliveries), nil
 	}
 	if m.Unsplit {
 		return p.UnreadQueued(request, m.Position), nil

@@ -9,6 +9,8 @@ type Message struct {
 	Body   []byte
 	// Position is what only deliveries of this message have in common, such as its number in a stream; "" if the broker has none.
 	Position string
+	// Redeliveries is how often the broker has delivered the message before, to any reader; 0 if it doesn't count.
+	Redeliveries int
 	// Unsplit passes the message on as a whole: it couldn't be split.
 	Unsplit bool
 }

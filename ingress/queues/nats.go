@@ -107,7 +107,7 @@ func natsMessage(m jetstream.Msg) message {
 	set(out.Header, "nats-subject", m.Subject())
 	if meta, err := m.Metadata(); err == nil {
 		sequence := strconv.FormatUint(meta.Sequence.Stream, 10)
-		out.Position = meta.Stream + ":" + sequence
+		out.Position, out.Redeliveries = meta.Stream+":"+sequence, int(meta.NumDelivered)-1
 		set(out.Header, "nats-stream", meta.Stream)
 		set(out.Header, "nats-sequence", sequence)
 		set(out.Header, "nats-time", meta.Timestamp.UTC().Format(time.RFC3339Nano))

@@ -132,3 +132,23 @@ func TestProblemsOfNATS(t *testing.T) {
 	q.Group = "limited"
 	require.Equal(t, queues.CodeSettings, c.problem(t, q))
 }
+
+// A message says how often it was delivered before, by any process.
+func TestNATSCountsRedeliveries(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NATS(t, "", "")
+	js, c := connectNATS(t, b), &commits{}
+	publishNATS(t, js, numbered(0, 1))
+	consumer, err := js.CreateConsumer(t.Context(), "ORDERS", jetstream.ConsumerConfig{
+		Durable: "holdfast-orders", AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	require.NoError(t, err)
+	for range 2 {
+		m, err := consumer.Next(jetstream.FetchMaxWait(patience))
+		require.NoError(t, err)
+		require.NoError(t, m.Nak())
+	}
+	c.read(t, queueOf("nats", "nats://"+b.Address, "ORDERS"))
+	awaitAll(t, c, numbered(0, 1))
+	require.Equal(t, 2, c.last().Redeliveries)
+}

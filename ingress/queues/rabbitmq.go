@@ -75,6 +75,9 @@ func (s *rabbitSession) ended(broken <-chan *amqp091.Error) error {
 func rabbitMessage(d amqp091.Delivery) message {
 	m := message{ack: func() error { return d.Ack(false) }}
 	m.Header, m.Body = tableHeaders(d.Headers), d.Body
+	if n, ok := d.Headers["x-delivery-count"].(int64); ok { // quorum queues only
+		m.Redeliveries = int(n)
+	}
 	for name, value := range map[string]string{
 		"content-type": d.ContentType, "amqp-content-encoding": d.ContentEncoding, "amqp-exchange": d.Exchange,
 		"amqp-routing-key": d.RoutingKey, "amqp-message-id": d.MessageId, "amqp-correlation-id": d.CorrelationId,

@@ -126,3 +126,28 @@ func TestProblemsOfRabbitMQ(t *testing.T) {
 	require.Eventually(t, func() bool { return len(c.codes()) > 0 }, patience, 20*time.Millisecond)
 	require.Equal(t, queues.CodeMissing, c.codes()[0], fmt.Sprint(c.codes()))
 }
+
+// A message of a quorum queue says how often it was delivered before, by any process. Classic queues don't count.
+func TestRabbitMQCountsRedeliveries(t *testing.T) {
+	t.Parallel()
+	b := brokertest.RabbitMQ(t)
+	channel := dialRabbit(t, b)
+	for kind, want := range map[string]int{"quorum": 2, "classic": 0} {
+		declare(t, channel, kind, kind)
+		publishRabbit(t, channel, kind, numbered(0, 1))
+		for range 2 {
+			var d amqp091.Delivery
+			require.Eventually(t, func() bool {
+				var ok bool
+				var err error
+				d, ok, err = channel.Get(kind, false)
+				return err == nil && ok
+			}, patience, 10*time.Millisecond)
+			require.NoError(t, d.Nack(false, true))
+		}
+		c := &commits{}
+		c.read(t, queueOf("rabbitmq", "amqp://"+b.Address, kind))
+		awaitAll(t, c, numbered(0, 1))
+		require.Equal(t, want, c.last().Redeliveries, kind)
+	}
+}

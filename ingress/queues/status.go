@@ -62,13 +62,14 @@ var advice = map[string]string{
 	CodeUnreachable: "check that the broker runs, and that `queues[].url` names it; an ingress connects again automatically",
 	CodeRefused:     "compare `queues[].user` and the variable under `queues[].secrets` with the broker's, and the user's rights",
 	CodeMissing:     "create it at the broker, or correct `queues[].name`; Holdfast creates none",
-	CodeSettings:    "change it at the broker, or name another one under `queues[].group`; each ingress needs the same HOLDFAST_PROXIES",
-	CodeSecret:      "correct the variable or its file for each ingress",
+	CodeSettings: "change it at the broker, or name another one under `queues[].group`; each ingress needs the same " +
+		"HOLDFAST_PROXIES",
+	CodeSecret: "correct the variable or its file for each ingress",
 	CodeHeld: "check PostgreSQL and Temporal: nothing is acknowledged until one of them commits, and no message is lost; if both " +
 		"are healthy, report the error",
-	CodeMessage: "others were committed since it first failed, so this message may be the cause: it isn't lost and is tried again, " +
-		"but takes one place of `prefetch`, and in Kafka nothing behind its batch is read. If PostgreSQL and Temporal are healthy, " +
-		"report the error; to go on without the message, copy it and then remove it at the broker",
+	CodeMessage: "others were committed since it first failed, so this message may be the cause: it isn't lost and is tried " +
+		"again, but takes one place of `prefetch`, and in Kafka nothing behind its batch is read. If PostgreSQL and Temporal are " +
+		"healthy, report the error; to go on without the message, copy it and then remove it at the broker",
 }
 
 // Status is how a queue is read.
