@@ -295,3 +295,31 @@ func (c *Console) checkSubscription(ctx *fiber.Ctx) error {
 	}
 	return c.Show(ctx, "check", frame.Page{Title: "Check of " + subscription, Section: destinations, Data: page})
 }
+
+func (c *Console) confirmDeleteDestination(ctx *fiber.Ctx) error {
+	page, err := c.destination(ctx)
+	if err != nil {
+		return err
+	}
+	if n := len(page.Subscriptions); n > 0 {
+		return c.RedirectFailed(ctx, destinationPath(page.Name),
+			countOf(n, "subscription still delivers", "subscriptions still deliver")+" to "+page.Name+". Delete the subscriptions first.")
+	}
+	return c.Ask(ctx, frame.Confirm{
+		Section: destinations, Title: "Delete " + page.Name, Question: "The destination and its secrets are deleted.",
+		Facts:  []frame.Fact{{"Destination", page.Name}, {"Goes to", page.Target()}},
+		Action: destinationPath(page.Name) + "/delete", Button: "Delete destination", Reason: "optional", Destroys: true,
+		Back: destinationPath(page.Name),
+	})
+}
+
+func (c *Console) deleteDestination(ctx *fiber.Ctx) error {
+	name, err := httpapi.PathText(ctx, "name")
+	if err != nil {
+		return err
+	}
+	if err := c.API.Outbound.DeleteDestination(ctx); err != nil {
+		return err
+	}
+	return c.Done(ctx, destinationsPath, "Destination "+name+" is deleted.")
+}

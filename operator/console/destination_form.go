@@ -20,7 +20,7 @@ const nameHint = "Lower-case letters, digits, hyphens, underscores and dots. It 
 // newDestinationPath is outside destinationsPath because a destination may be called "new".
 const newDestinationPath = "/console/new-destination"
 
-// destinationForm contains the fields of a destination. A new one contains the fields of both kinds.
+// destinationForm contains the fields of a destination. A new one contains the fields of all kinds.
 func destinationForm(d delivery.Destination, isNew bool) *form {
 	f := &form{Button: "Save", Back: destinationsPath}
 	if isNew {
@@ -36,7 +36,12 @@ func destinationForm(d delivery.Destination, isNew bool) *form {
 		f.Groups = append(f.Groups, httpFields(d.HTTP, isNew))
 	}
 	if isNew || d.Temporal != nil {
-		f.Groups = append(f.Groups, queueFields(d.Temporal, isNew))
+		f.Groups = append(f.Groups, taskQueueFields(d.Temporal, isNew))
+	}
+	for _, kind := range queueKinds() {
+		if isNew || kind.kind == d.Kind() {
+			f.Groups = append(f.Groups, kind.fields(d, isNew))
+		}
 	}
 	f.Groups = append(f.Groups, limitFields(d), retryFields(d))
 	return f
@@ -57,22 +62,12 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 	g.Fields = []*field{
 		{Name: "http.url", Label: "URL", Value: h.URL, Hint: "Where requests are sent: https://crm.example.com/hooks"},
 		{Name: "http.headers", Label: "Headers", Kind: fieldArea, Value: headers.String(), Hint: hint},
-		{
-			Name: "http.certificate", Label: "Client certificate", Kind: fieldArea, Value: h.Certificate,
-			Hint: "PEM, or a file below HOLDFAST_DELIVERIES_CERTIFICATES. Empty: none.",
-		},
-		{
-			Name: "http.key", Label: "Its key", Kind: fieldArea, Value: h.Key,
-			Hint: "PEM, stored as a secret, or a file. " + delivery.MaskedHeader + " keeps the stored one.",
-		},
-		{
-			Name: "http.proxy", Label: "Proxy", Value: h.Proxy,
-			Hint: "A name in HOLDFAST_PROXIES. Empty: HOLDFAST_PROXY decides. An admin can enter " + delivery.ProxyDirect + ": no proxy.",
-		},
 	}
+	g.Fields = append(g.Fields, connectionFields(delivery.KindHTTP, h.Certificate, h.Key, h.Proxy)...)
 	switch secret := (&field{Name: "secret", Label: "Secret", Kind: fieldSecret}); {
 	case isNew:
-		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once."
+		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once. " +
+			"For a queue: the password of its user."
 		g.Fields = append(g.Fields, secret)
 	case !h.IsStandard() && h.Secrets == "":
 		secret.Hint = "Leave empty to keep it. Required if you change the URL."
@@ -81,7 +76,7 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 	return g
 }
 
-func queueFields(q *delivery.Temporal, isNew bool) (g fieldGroup) {
+func taskQueueFields(q *delivery.Temporal, isNew bool) (g fieldGroup) {
 	if q == nil {
 		q = &delivery.Temporal{}
 	}
@@ -89,10 +84,139 @@ func queueFields(q *delivery.Temporal, isNew bool) (g fieldGroup) {
 		g.Title = "Or start workflows instead of sending requests"
 	}
 	g.Fields = []*field{
-		{Name: "temporal.task_queue", Label: "Task queue", Value: q.TaskQueue, Hint: "Leave the URL empty."},
+		{Name: "temporal.task_queue", Label: "Task queue", Value: q.TaskQueue, Hint: "Leave the URL above empty."},
 		{Name: "temporal.profile", Label: "Profile", Value: q.Profile, Hint: "Of TEMPORAL_CONFIG_FILE. Empty: Holdfast's Temporal."},
 	}
 	return g
+}
+
+// queueKind is a kind of queue in the form, with the fields that only it has.
+type queueKind struct {
+	kind, title, url string
+	own              []queueField
+	// of returns the queue's connection, which is made if the destination has none of this kind.
+	of func(d *delivery.Destination) *delivery.Connection
+}
+
+// queueField is a field of a queue; its name is the one in the API, without the kind.
+type queueField struct {
+	name, label, hint string
+	// in returns where the destination has it. The destination has a queue of the kind.
+	in func(d *delivery.Destination) *string
+}
+
+func queueKinds() []queueKind {
+	return []queueKind{
+		{
+			delivery.KindNATS, "Or publish to a stream of NATS JetStream", "nats://a:4222,b:4222, or tls://", []queueField{
+				{"stream", "Stream", "", func(d *delivery.Destination) *string { return &d.NATS.Stream }},
+				{"subject", "Subject", hintExpression, func(d *delivery.Destination) *string { return (*string)(&d.NATS.Subject) }},
+			},
+			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.NATS).Connection },
+		},
+		{
+			delivery.KindRabbitMQ, "Or publish to an exchange of RabbitMQ", "amqp://a:5672/VIRTUAL-HOST, or amqps://", []queueField{
+				{"exchange", "Exchange", "Empty: the default exchange, whose routing keys are names of queues.",
+					func(d *delivery.Destination) *string { return &d.RabbitMQ.Exchange }},
+				{"routing_key", "Routing key", hintExpression,
+					func(d *delivery.Destination) *string { return (*string)(&d.RabbitMQ.RoutingKey) }},
+			},
+			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.RabbitMQ).Connection },
+		},
+		{
+			delivery.KindKafka, "Or publish to a topic of Kafka", "kafka://a:9092,b:9092, or kafkas:// with TLS", []queueField{
+				{"topic", "Topic", "", func(d *delivery.Destination) *string { return &d.Kafka.Topic }},
+				{"partition_key", "Partition key", "A jq expression: .body.data.id. Empty: any partition.",
+					func(d *delivery.Destination) *string { return (*string)(&d.Kafka.PartitionKey) }},
+				{"mechanism", "SASL mechanism", "Empty: SCRAM-SHA-512. Or SCRAM-SHA-256, PLAIN.",
+					func(d *delivery.Destination) *string { return &d.Kafka.Mechanism }},
+			},
+			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.Kafka).Connection },
+		},
+		{
+			delivery.KindS3, "Or store objects in a bucket of S3", "The service: https://s3.eu-central-1.amazonaws.com", []queueField{
+				{"bucket", "Bucket", "", func(d *delivery.Destination) *string { return &d.S3.Bucket }},
+				{"region", "Region", "If the service needs it.", func(d *delivery.Destination) *string { return &d.S3.Region }},
+				{"object", "Object", "A jq expression that returns its name. Empty: PROVIDER/DAY/ID.",
+					func(d *delivery.Destination) *string { return (*string)(&d.S3.Object) }},
+			},
+			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.S3).Connection },
+		},
+	}
+}
+
+const hintExpression = `A jq expression; fixed text needs quotes: "orders." + .event.type`
+
+// copied returns a copy of what p points to, in its place, or a new one, so that a change leaves the original as it is.
+func copied[T any](p **T) *T {
+	own := new(T)
+	if *p != nil {
+		*own = **p
+	}
+	*p = own
+	return own
+}
+
+func (k queueKind) fields(d delivery.Destination, isNew bool) (g fieldGroup) {
+	c := k.of(&d)
+	user := "Logs in with the secret as password. Empty: no login, or the secret is a token."
+	if k.kind == delivery.KindS3 {
+		user = "The ID of the access key; the secret is the key."
+	}
+	g.Fields = []*field{
+		{Name: k.kind + ".url", Label: "URL", Value: c.URL, Hint: k.url},
+		{Name: k.kind + ".user", Label: "User", Value: c.User, Hint: user},
+	}
+	for _, one := range k.own {
+		g.Fields = append(g.Fields, &field{Name: k.kind + "." + one.name, Label: one.label, Value: *one.in(&d), Hint: one.hint})
+	}
+	g.Fields = append(g.Fields, connectionFields(k.kind, c.Certificate, c.Key, c.Proxy)...)
+	if isNew {
+		g.Title = k.title
+	} else if c.Secrets == "" {
+		g.Fields = append(g.Fields, &field{
+			Name: "secret", Label: "Secret", Kind: fieldSecret,
+			Hint: "The password of the user. Leave empty to keep it. Required if you change the URL.",
+		})
+	}
+	return g
+}
+
+// apply applies the form to a queue, and keeps fields that the form doesn't show.
+func (k queueKind) apply(f *form, d *delivery.Destination) {
+	isSet := slices.ContainsFunc(f.fields(), func(one *field) bool {
+		return one.Value != "" && strings.HasPrefix(one.Name, k.kind+".")
+	})
+	if !isSet && d.Kind() != k.kind {
+		return
+	}
+	c := k.of(d)
+	for name, value := range map[string]*string{
+		"url": &c.URL, "user": &c.User, "certificate": &c.Certificate, "key": &c.Key, "proxy": &c.Proxy,
+	} {
+		*value = f.text(k.kind + "." + name)
+	}
+	for _, one := range k.own {
+		*one.in(d) = f.text(k.kind + "." + one.name)
+	}
+}
+
+// connectionFields are those of endpoints and queues.
+func connectionFields(kind, certificate, key, proxy string) []*field {
+	return []*field{
+		{
+			Name: kind + ".certificate", Label: "Client certificate", Kind: fieldArea, Value: certificate,
+			Hint: "PEM, or a file below HOLDFAST_DELIVERIES_CERTIFICATES. Empty: none.",
+		},
+		{
+			Name: kind + ".key", Label: "Its key", Kind: fieldArea, Value: key,
+			Hint: "PEM, stored as a secret, or a file. " + delivery.MaskedHeader + " keeps the stored one.",
+		},
+		{
+			Name: kind + ".proxy", Label: "Proxy", Value: proxy,
+			Hint: "A name in HOLDFAST_PROXIES. Empty: HOLDFAST_PROXY decides. An admin can enter " + delivery.ProxyDirect + ": no proxy.",
+		},
+	}
 }
 
 func limitFields(d delivery.Destination) fieldGroup {
@@ -154,6 +278,9 @@ func (f *form) destination(d delivery.Destination) delivery.Destination {
 	queue := delivery.Temporal{TaskQueue: f.text("temporal.task_queue"), Profile: f.text("temporal.profile")}
 	if d.Temporal != nil || queue != (delivery.Temporal{}) {
 		d.Temporal = &queue
+	}
+	for _, kind := range queueKinds() {
+		kind.apply(f, &d)
 	}
 	d.Rate = f.rate()
 	d.InFlight, d.Timeout, d.Keep = f.number("in_flight"), f.duration("timeout"), f.duration("keep")
@@ -277,32 +404,4 @@ func (c *Console) showMade(ctx *fiber.Ctx, page madePage) error {
 		return c.Done(ctx, destinationPath(page.Name), page.What+" is saved.")
 	}
 	return c.Show(ctx, "made", frame.Page{Title: page.What + " is saved", Section: destinations, Data: page})
-}
-
-func (c *Console) confirmDeleteDestination(ctx *fiber.Ctx) error {
-	page, err := c.destination(ctx)
-	if err != nil {
-		return err
-	}
-	if n := len(page.Subscriptions); n > 0 {
-		return c.RedirectFailed(ctx, destinationPath(page.Name),
-			countOf(n, "subscription still delivers", "subscriptions still deliver")+" to "+page.Name+". Delete the subscriptions first.")
-	}
-	return c.Ask(ctx, frame.Confirm{
-		Section: destinations, Title: "Delete " + page.Name, Question: "The destination and its secrets are deleted.",
-		Facts:  []frame.Fact{{"Destination", page.Name}, {"Goes to", page.Target()}},
-		Action: destinationPath(page.Name) + "/delete", Button: "Delete destination", Reason: "optional", Destroys: true,
-		Back: destinationPath(page.Name),
-	})
-}
-
-func (c *Console) deleteDestination(ctx *fiber.Ctx) error {
-	name, err := httpapi.PathText(ctx, "name")
-	if err != nil {
-		return err
-	}
-	if err := c.API.Outbound.DeleteDestination(ctx); err != nil {
-		return err
-	}
-	return c.Done(ctx, destinationsPath, "Destination "+name+" is deleted.")
 }

@@ -389,3 +389,72 @@ func TestBlockedKeysAreShown(t *testing.T) {
 	status, _, _ = s.send(t, access.RoleOperator, "/console/deliveries/"+id+"/head/explode", form)
 	require.Equal(t, 404, status)
 }
+
+// A queue is created and edited in the same form. Its secret is stored, and no page shows it; what the form doesn't show is kept.
+func TestAQueueIsCreatedAndEdited(t *testing.T) {
+	t.Parallel()
+	behind := newDestinations()
+	s := startShowing(t, behind.shown(), "", true)
+	connection := func(url string) delivery.Connection { return delivery.Connection{URL: url, User: "me"} }
+	for name, c := range map[string]struct {
+		fields url.Values
+		want   delivery.Destination
+	}{
+		"nats": {
+			url.Values{"nats.url": {"nats://a:4222"}, "nats.stream": {"STOCK"}, "nats.subject": {`"stock." + .event.type`}},
+			delivery.Destination{NATS: &delivery.NATS{
+				Connection: connection("nats://a:4222"), Stream: "STOCK", Subject: `"stock." + .event.type`,
+			}},
+		},
+		"rabbitmq": {
+			url.Values{"rabbitmq.url": {"amqps://a/shop"}, "rabbitmq.routing_key": {`"orders"`}},
+			delivery.Destination{RabbitMQ: &delivery.RabbitMQ{Connection: connection("amqps://a/shop"), RoutingKey: `"orders"`}},
+		},
+		"kafka": {
+			url.Values{"kafka.url": {"kafka://a,b"}, "kafka.topic": {"events"}, "kafka.partition_key": {".body.id"}, "kafka.mechanism": {"PLAIN"}},
+			delivery.Destination{Kafka: &delivery.Kafka{
+				Connection: connection("kafka://a,b"), Topic: "events", PartitionKey: ".body.id", Mechanism: "PLAIN",
+			}},
+		},
+		"s3": {
+			url.Values{"s3.url": {"https://s3.example.com"}, "s3.bucket": {"events"}, "s3.region": {"eu"}},
+			delivery.Destination{S3: &delivery.S3{Connection: connection("https://s3.example.com"), Bucket: "events", Region: "eu"}},
+		},
+	} {
+		form := url.Values{"name": {name}, name + ".user": {"me"}, "secret": {"s"}}
+		maps.Copy(form, c.fields)
+		status, location, page := s.send(t, access.RoleIntegrator, "/console/new-destination", form)
+		require.Equal(t, 303, status, "%s: %s", name, page)
+		require.Equal(t, "/console/destinations/"+name, location)
+		c.want.ID, c.want.Version, c.want.Name = int64(len(name)), 1, name
+		require.Equal(t, c.want, behind.all[name])
+		require.Equal(t, "s", behind.secrets[name][0].Value)
+		status, page = s.look(t, access.RoleIntegrator, "/console/destinations/"+name+"/edit")
+		require.Equal(t, 200, status, name)
+		require.Contains(t, page, `name="secret" value=""`, name)
+		require.NotContains(t, page, `name="http.url"`, name)
+	}
+
+	stored := behind.all["nats"]
+	stored.NATS.CA, stored.NATS.Key = "ca.pem", "-----BEGIN PRIVATE KEY-----hunter"
+	stored.NATS.Certificate = "-----BEGIN CERTIFICATE-----"
+	form := url.Values{"version": {"1"}, "nats.stream": {"ORDERS"}, "nats.key": {"client.key"}, "nats.certificate": {"client.pem"}}
+	_, page := s.look(t, access.RoleIntegrator, "/console/destinations/nats/edit")
+	require.NotContains(t, page, "hunter")
+	status, _, page := s.send(t, access.RoleIntegrator, "/console/destinations/nats/edit", form)
+	require.Equal(t, 303, status, page)
+	saved := behind.all["nats"].NATS
+	require.Equal(t, []any{"ORDERS", "ca.pem", "client.key", "me"}, []any{saved.Stream, saved.CA, saved.Key, saved.User})
+	require.Equal(t, "s", behind.secrets["nats"][0].Value, "it was kept")
+
+	status, _, page = s.send(t, access.RoleIntegrator, "/console/destinations/nats/edit",
+		url.Values{"version": {"2"}, "nats.url": {"nats://elsewhere"}})
+	require.Equal(t, 422, status)
+	require.Contains(t, page, `id="e-secret"`, "another server would get the secret")
+	status, _, page = s.send(t, access.RoleIntegrator, "/console/new-destination",
+		url.Values{"name": {"new"}, "kafka.url": {"nats://a"}, "secret": {"hidden-password"}})
+	require.Equal(t, 422, status)
+	require.Contains(t, page, `id="e-kafka.url"`)
+	require.Contains(t, page, `id="e-kafka.topic"`)
+	require.NotContains(t, page, "hidden-password")
+}
