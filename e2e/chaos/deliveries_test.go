@@ -14,22 +14,27 @@ import (
 	"holdfast/persistence"
 )
 
-// subscribe has events delivered to an endpoint. It retries often with short pauses, so that a scenario of some seconds shows
-// what takes hours in production.
+// subscribe has events delivered to an endpoint, until it accepts them.
 func (w *world) subscribe(name string, r *receiver, events delivery.Events) {
 	w.t.Helper()
+	w.subscribeAs(r, delivery.Subscription{Name: name, Events: events}, 1000)
+}
+
+// subscribeAs retries often with short pauses, so that a scenario of some seconds shows what takes hours in production.
+func (w *world) subscribeAs(r *receiver, wanted delivery.Subscription, attempts int) {
+	w.t.Helper()
+	wanted.To, wanted.Active = wanted.Name, true
 	w.inStore(func(ctx context.Context, s *persistence.Store) error {
 		_, err := s.Subscriptions.ApplyDestination(ctx, delivery.Destination{
-			Name: name, HTTP: &delivery.HTTP{URL: r.url()},
+			Name: wanted.Name, HTTP: &delivery.HTTP{URL: r.url()},
 			Timeout: event.Duration(20 * time.Second),
-			Retry:   delivery.Retry{Attempts: 1000, Initial: event.Duration(200 * time.Millisecond), Maximum: event.Duration(2 * time.Second)},
+			Retry:   delivery.Retry{Attempts: attempts, Initial: event.Duration(200 * time.Millisecond), Maximum: event.Duration(2 * time.Second)},
 			Breaker: delivery.Breaker{Open: event.Duration(2 * time.Second)},
 		}, []delivery.Secret{{Value: standardSecret}}, oversight.Actor{Name: "chaos"})
 		if err != nil {
 			return err
 		}
-		_, err = s.Subscriptions.ApplySubscription(ctx, delivery.Subscription{Name: name, To: name, Active: true, Events: events},
-			oversight.Actor{Name: "chaos"})
+		_, err = s.Subscriptions.ApplySubscription(ctx, wanted, oversight.Actor{Name: "chaos"})
 		return err
 	})
 }

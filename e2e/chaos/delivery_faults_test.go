@@ -68,6 +68,7 @@ var deliveryFaults = []scenario{
 	}},
 	{id: "D09", name: "one_sick_endpoint_delays_no_healthy_one", fault: sickDestinationsDelayNoHealthyOnes,
 		environ: []string{isolationPool}},
+	{id: "D10", name: "ordered_key_fails_and_workers_are_killed", fault: orderedKeyFails, after: checkOrder, buries: true},
 }
 
 // workerDiesAfterPost kills the worker whose request has arrived, before it has its answer.

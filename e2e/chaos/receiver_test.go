@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -77,6 +78,7 @@ func (r *receiver) serve(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if behave != nil {
+		request.Body = io.NopCloser(bytes.NewReader(body))
 		behave(w, request)
 		return
 	}

@@ -46,6 +46,7 @@ type world struct {
 
 	load     *load
 	receiver *receiver // of all events
+	ordered  *ordered  // nil unless a scenario subscribes it
 	decided  decided
 	rewound  rewound
 }
@@ -338,15 +339,20 @@ func (w *world) on(p *postgres) *world {
 
 // count returns the number from a query, read directly.
 func (w *world) count(query string, args ...any) (n int, err error) {
+	err = w.read(&n, query, args...)
+	return n, err
+}
+
+// read reads the value of a query.
+func (w *world) read(into any, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 	defer cancel()
 	c, err := pgx.Connect(ctx, w.sql.url(w.name))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer c.Close(ctx)
-	err = c.QueryRow(ctx, query, args...).Scan(&n)
-	return n, err
+	return c.QueryRow(ctx, query, args...).Scan(into)
 }
 
 // awaitCount waits until a query returns at least a number.
