@@ -104,7 +104,7 @@ UNRACED := activities/eventlist activities/fetcher delivery/admin delivery/decla
 	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/clienttls internal/config/reference \
 	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
 	operator/api/deliveryapi operator/console/plot operator/importer operator/launch \
-	persistence/entities persistence/read \
+	persistence/entities persistence/eventtypes persistence/read \
 	providers/auth/denial providers/auth/jws providers/definition providers/jq providers/mapping providers/reading workflows/histories
 
 # A run of go test has the detector for all packages or for none, hence two. They don't run side by side: on two cores that saved a tenth

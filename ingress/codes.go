@@ -21,6 +21,7 @@ const (
 	codeUnauthenticated  code = "unauthenticated"
 	codeBadRequest       code = "bad_request"
 	codeInvalid          code = "invalid_event"
+	codeEventType        code = "event_type_violated"
 	codeTimeout          code = "request_timeout"
 	codeHeadersTooLarge  code = "headers_too_large"
 	codeBodyMemory       code = "body_memory_full"
@@ -52,6 +53,7 @@ var refusals = map[code]refusal{
 	codeUnauthenticated: {status: fiber.StatusUnauthorized, message: "the request could not be authenticated"},
 	codeBadRequest:      {status: fiber.StatusBadRequest, message: "the request is not well-formed HTTP"},
 	codeInvalid:         {status: fiber.StatusBadRequest, message: "an event does not have the form that is asked of it"},
+	codeEventType:       {status: fiber.StatusUnprocessableEntity, message: "an event violates its declared type"},
 	codeTimeout:         {status: fiber.StatusRequestTimeout, message: "the request did not arrive in time"},
 	codeHeadersTooLarge: {status: fiber.StatusRequestHeaderFieldsTooLarge, message: "the request's headers are too large"},
 	codeBodyMemory: {

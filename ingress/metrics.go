@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"holdfast/event"
+	"holdfast/event/eventtype"
 	"holdfast/event/tally"
 	"holdfast/ingress/intake"
 	"holdfast/providers"
@@ -23,11 +24,12 @@ type requestMetrics struct {
 	refused metric.Int64Counter
 	latency metric.Float64Histogram
 	answers metric.Int64Counter
+	types   metric.Int64Counter
 }
 
 func newRequestMetrics() (m requestMetrics, err error) {
 	meter := otel.Meter("holdfast/ingress")
-	var errs [4]error
+	var errs [5]error
 	m.events, errs[0] = meter.Int64Counter("holdfast_events_received_total",
 		metric.WithDescription("Authentic events, by provider, type, state (accepted, or where the first one stands) and duplicate."))
 	m.refused, errs[1] = meter.Int64Counter("holdfast_requests_refused_total",
@@ -36,7 +38,24 @@ func newRequestMetrics() (m requestMetrics, err error) {
 		metric.WithDescription("Time from a request's arrival to its answer, by provider and outcome."))
 	m.answers, errs[3] = meter.Int64Counter("holdfast_questions_answered_total",
 		metric.WithDescription("Events whose sender waited for an answer, by provider and who gave it (handler, fallback, nobody)."))
+	m.types, errs[4] = meter.Int64Counter("holdfast_event_types_checked_total",
+		metric.WithDescription("Published events that were checked, by declared type and result (valid, warned, refused)."))
 	return m, errors.Join(errs[:]...)
+}
+
+// typeChecked counts by declared types only: their number is bounded.
+func (m requestMetrics) typeChecked(ctx context.Context, r eventtype.Result) {
+	if r.Check == eventtype.CheckOff {
+		return
+	}
+	result := "valid"
+	switch {
+	case r.IsRefused():
+		result = "refused"
+	case len(r.Violations) > 0:
+		result = "warned"
+	}
+	m.types.Add(ctx, 1, tally.Labels("event_type", r.Type, "result", result))
 }
 
 // observeNow registers gauges that are computed when metrics are collected: requests in flight, the latency of the last minute,

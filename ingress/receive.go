@@ -1,10 +1,13 @@
 package ingress
 
 import (
+	"strconv"
+
 	"github.com/gofiber/fiber/v2"
 	"github.com/google/uuid"
 
 	"holdfast/event"
+	"holdfast/event/eventtype"
 	"holdfast/providers"
 	"holdfast/providers/auth"
 	"holdfast/providers/reading"
@@ -12,8 +15,8 @@ import (
 )
 
 // receive processes a request: method → route → declared length → provider → the client's rate → body → authentication → the
-// provider's rate → challenge → split → refuse → the source's rate → key → start → ACK. The server checks the declared length
-// before the handler runs. The provider's own rate comes after authentication, so that strangers can't use it up.
+// provider's rate → challenge → split → refuse → the source's rate → event type → start → ACK. The server checks the declared
+// length before the handler runs. The provider's own rate comes after authentication, so that strangers can't use it up.
 func (s *Server) receive(c *fiber.Ctx) error {
 	o := observed(c)
 	if s.isSelfTest(c) {
@@ -110,6 +113,10 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 		s.limits.RefundProvider(provider)
 		return s.refuseLimited(c, wait)
 	}
+	warnings, refused := s.checkTypes(o, provider, items)
+	if refused != "" {
+		return s.refuseSaying(c, codeEventType, refused)
+	}
 	events := o.received(items)
 	started, err := s.Intake.Commit(o.ctx, events)
 	if err != nil {
@@ -120,7 +127,27 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 		o.outcome, o.events = "answered", len(started)
 		return sendReply(c, reply)
 	}
-	return s.acknowledge(c, items, started)
+	return s.acknowledge(c, items, started, warnings)
+}
+
+// checkTypes checks published events against their declared types. It returns the warning of each event, or why the whole request
+// is refused. Events of other providers aren't ours to correct.
+func (s *Server) checkTypes(o *observation, p *providers.Provider, items []reading.Item) (warnings []string, refused string) {
+	warnings = make([]string, len(items))
+	if s.EventTypes == nil || p.Name() != eventtype.Publisher {
+		return warnings, ""
+	}
+	for i, item := range items {
+		found := s.EventTypes.CheckEvent(item.Type, item.Body)
+		if isBatch(items) {
+			found = found.Below("/" + strconv.Itoa(i))
+		}
+		s.metrics.typeChecked(o.ctx, found)
+		if warnings[i] = found.Text(); found.IsRefused() {
+			return nil, warnings[i]
+		}
+	}
+	return warnings, ""
 }
 
 func sendReply(c *fiber.Ctx, reply receiving.Reply) error {

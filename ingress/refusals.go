@@ -202,6 +202,11 @@ var causes = map[code]denial.Cause{
 		Next: "correct what is sent, or the condition; empty and not_object in the definition accept such bodies; the response says " +
 			"what is wrong",
 	},
+	codeEventType: {
+		Means: "a published event violates its declared type, whose check is refuse",
+		Next: "correct the publisher, or the type: `holdfast event-type show NAME`; the response names the type, the path and the " +
+			"rule; with `check: warn` such events are accepted",
+	},
 	codeTimeout: {
 		Means: "the request didn't arrive in time",
 		Next:  "check the network; after 10 s (HOLDFAST_INGRESS_BODY_TIMEOUT=10s) a body must arrive at 64 KiB/s or more",

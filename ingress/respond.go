@@ -53,6 +53,8 @@ type acknowledgedEvent struct {
 	DeadLetterID int64 `json:"dead_letter_id,omitempty"`
 	// Conflict means that the key belongs to an event with other content.
 	Conflict bool `json:"conflict,omitempty"`
+	// Warning says how the event violates its declared type, or that the type's version is deprecated.
+	Warning string `json:"warning,omitempty"`
 	// Rewritten means that the event is a duplicate whose body has other bytes, and is the same JSON value.
 	Rewritten bool `json:"rewritten,omitempty"`
 }
@@ -87,8 +89,8 @@ func (s *Server) countStates(started []runs.Started) (n counts, conflict bool) {
 	return n, conflict
 }
 
-// acknowledge answers for events that are all durable.
-func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.Started) error {
+// acknowledge answers for events that are all durable. Each has a warning, which may be "".
+func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.Started, warnings []string) error {
 	o := observed(c)
 	body := acknowledgement{
 		OK: true, Queued: true, RequestID: o.requestID, Events: []acknowledgedEvent{},
@@ -100,6 +102,7 @@ func (s *Server) acknowledge(c *fiber.Ctx, items []reading.Item, started []runs.
 		body.Events = append(body.Events, acknowledgedEvent{
 			WorkflowID: e.WorkflowID, EventID: e.EventID, EventHash: eventHash(items[i].Body), Status: e.State, Outcome: e.Outcome,
 			Conflict: e.Conflict != nil, Cached: cachedOf(e), DeadLetterID: e.DeadLetterID, Rewritten: e.Rewritten,
+			Warning: warnings[i],
 		})
 	}
 	if isBatch(items) {

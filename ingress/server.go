@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
+	"holdfast/event/eventtype"
 	"holdfast/ingress/intake"
 	"holdfast/ingress/limits"
 	"holdfast/providers"
@@ -29,6 +30,8 @@ type Options struct {
 	SelfTest *SelfTest
 	// Dispatcher serves the clients of an outbound dispatcher; nil disables it.
 	Dispatcher Dispatcher
+	// EventTypes checks published events; nil checks none.
+	EventTypes EventTypes
 	// Refusals keep the reasons of refused requests; nil creates new ones.
 	Refusals *Refusals
 	// Errors receives entries for the error log; nil if there is none.
@@ -74,6 +77,12 @@ type Dispatcher interface {
 	Handle(c *fasthttp.RequestCtx)
 	// Check returns the problem with the body of an authentic request that one of its clients sends to a provider; "" if none.
 	Check(provider, authorization string, body []byte) (problem string)
+}
+
+// EventTypes has the declared types of published events.
+type EventTypes interface {
+	// CheckEvent checks an event of a type, which needn't be declared, by its bytes.
+	CheckEvent(eventType string, body []byte) eventtype.Result
 }
 
 // RefusedCounter counts requests to a provider that weren't accepted, by their time and whether they failed authentication. It

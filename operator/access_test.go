@@ -58,6 +58,8 @@ func sample(path string) string {
 		return `{"reason":"because"}`
 	case path == "/subscriptions/apply":
 		return `{"subscriptions":{"new":{"to":"crm"}}}`
+	case path == "/event-types/apply":
+		return `{"event_types":{"order.paid":{"versions":{"1":{"schema":{"type":"object"}}}}}}`
 	case strings.HasSuffix(path, "/try"):
 		return `{"event_id":"` + someID + `"}`
 	case path == "/mcp":

@@ -27,6 +27,7 @@ import (
 	"holdfast/operator/api"
 	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/api/eventtypeapi"
 	"holdfast/providers"
 )
 
@@ -385,6 +386,7 @@ func (s *stub) api() *api.API {
 		Rebuilds: s.rebuilds(), Imports: s.imports(),
 		Recoveries: stubOperations[operation.Recovery]{s, someRecovery()},
 		Redactor:   s, Payloads: s, Changes: s, Live: feed.NewHub(s, 2),
+		EventTypes: &eventtypeapi.API{Store: s},
 		Outbound: &deliveryapi.API{
 			Stored: s, CheckSignature: webhook.CheckSignature, Pruner: s,
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),

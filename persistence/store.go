@@ -12,6 +12,7 @@ import (
 	"holdfast/persistence/duplicates"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/errorlog"
+	"holdfast/persistence/eventtypes"
 	"holdfast/persistence/fetches"
 	"holdfast/persistence/imports"
 	"holdfast/persistence/inbox"
@@ -65,6 +66,7 @@ type Store struct {
 	Duplicates    *duplicates.Store
 	Entities      *entities.Store
 	Errors        *errorlog.Store
+	EventTypes    *eventtypes.Store
 	Fetches       *fetches.Store
 	Imports       *imports.Store
 	Inbox         *inbox.Store
@@ -100,8 +102,8 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 	return &Store{
 		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, d),
 		Decisions: d, Duplicates: duplicates.New(db), Entities: e,
-		Errors: errorlog.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w), Inbox: inbox.New(db, d),
-		Minutes: minutes.New(db), Outbox: o, Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w),
+		Errors: errorlog.New(db), EventTypes: eventtypes.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w),
+		Inbox: inbox.New(db, d), Minutes: minutes.New(db), Outbox: o, Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w),
 		Recoveries: recoveries.New(db),
 		Replays:    deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
 		Upkeep: upkeep.New(db, d, e), Writer: w,

@@ -18,6 +18,7 @@ import (
 	"holdfast/internal/cli/definition"
 	"holdfast/internal/cli/destination"
 	"holdfast/internal/cli/events"
+	"holdfast/internal/cli/eventtype"
 	"holdfast/internal/cli/importer"
 	"holdfast/internal/cli/listen"
 	"holdfast/internal/cli/load"
@@ -44,6 +45,7 @@ func rootCommand() *cobra.Command {
 		events.EventCommand(), cli.Advanced(events.InboxCommand()), events.EntityCommand(),
 		deadletter.Command(), deadletter.ReplayCommand(), cli.Advanced(events.RebuildCommand()), events.RecoverCommand(),
 		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
+		eventtype.Command(),
 		definition.Command(), cli.Advanced(importer.ImportCommand()), cli.Advanced(importer.CompareCommand()),
 		load.SendCommand(),
 		admin.AuditCommand(), cli.Advanced(events.ConflictCommand()), admin.TokenCommand(), cli.Advanced(admin.PayloadKeyCommand()),

@@ -1,5 +1,5 @@
-// Package declared compares declared destinations and subscriptions with the stored ones, and plans how the one becomes the
-// other.
+// Package declared compares declared destinations, subscriptions and event types with the stored ones, and plans how the one
+// becomes the other.
 //
 // It must not depend on how they are stored or declared.
 package declared

@@ -24,6 +24,7 @@ const (
 const (
 	KindDestination  = "destination"
 	KindSubscription = "subscription"
+	KindEventType    = "event type"
 )
 
 // Change is one entry of a plan.
@@ -67,14 +68,15 @@ func PlanOf(wanted, stored State, prune bool) (p Plan, err error) {
 	}
 	for _, name := range sorted(wanted.Destinations) {
 		before, known := stored.Destinations[name]
-		if err := p.add(KindDestination, name, known, destinationOf(before), destinationOf(wanted.Destinations[name])); err != nil {
+		after := destinationOf(wanted.Destinations[name])
+		if err := p.addSettings(KindDestination, name, known, destinationOf(before), after); err != nil {
 			return p, err
 		}
 	}
 	for _, name := range sorted(wanted.Subscriptions) {
 		before, known := stored.Subscriptions[name]
 		after := wanted.Subscriptions[name].Subscription
-		if err := p.add(KindSubscription, name, known, subscriptionOf(before.Subscription), subscriptionOf(after)); err != nil {
+		if err := p.addSettings(KindSubscription, name, known, subscriptionOf(before.Subscription), subscriptionOf(after)); err != nil {
 			return p, err
 		}
 	}
@@ -83,21 +85,33 @@ func PlanOf(wanted, stored State, prune bool) (p Plan, err error) {
 	return p, nil
 }
 
-func (p *Plan) add(kind, name string, known bool, before, wanted any) error {
-	c := Change{Op: Edit, Kind: kind, Name: name}
+// addSettings adds the change from settings to wanted ones; before is ignored if they aren't known.
+func (p *Plan) addSettings(kind, name string, known bool, before, wanted any) error {
 	if !known {
-		c.Op, before = Create, struct{}{}
+		before = struct{}{}
 	}
-	var err error
-	if c.Fields, err = compare(before, wanted); err != nil {
+	old, err := fieldsOf(before)
+	if err != nil {
 		return err
+	}
+	fields, err := fieldsOf(wanted)
+	if err != nil {
+		return err
+	}
+	p.add(kind, name, known, old, fields)
+	return nil
+}
+
+func (p *Plan) add(kind, name string, known bool, before, wanted map[string]json.RawMessage) {
+	c := Change{Op: Edit, Kind: kind, Name: name, Fields: compare(before, wanted)}
+	if !known {
+		c.Op = Create
 	}
 	if known && len(c.Fields) == 0 {
 		p.Same++
-		return nil
+		return
 	}
 	p.Changes = append(p.Changes, c)
-	return nil
 }
 
 // addRest deletes what isn't declared, or lists it as left.
@@ -182,25 +196,19 @@ func (p *Plan) Canceled() (n int64) {
 	return n
 }
 
-// compare returns the fields in which two values differ, by path.
-func compare(before, after any) (differ []FieldChange, err error) {
-	old, err := fieldsOf(before)
-	if err != nil {
-		return nil, err
+// compare returns the fields that differ, by path.
+func compare(before, after map[string]json.RawMessage) (differ []FieldChange) {
+	all := map[string]bool{}
+	for name := range before {
+		all[name] = true
 	}
-	wanted, err := fieldsOf(after)
-	if err != nil {
-		return nil, err
+	for name := range after {
+		all[name] = true
 	}
-	for name := range old {
-		if _, ok := wanted[name]; !ok {
-			wanted[name] = nil
+	for _, field := range sorted(all) {
+		if !bytes.Equal(before[field], after[field]) {
+			differ = append(differ, FieldChange{Field: field, Old: before[field], New: after[field]})
 		}
 	}
-	for _, field := range sorted(wanted) {
-		if !bytes.Equal(old[field], wanted[field]) {
-			differ = append(differ, FieldChange{Field: field, Old: old[field], New: wanted[field]})
-		}
-	}
-	return differ, nil
+	return differ
 }

@@ -81,6 +81,8 @@ const (
 	AuditSubscriptionApply  AuditAction = "subscription.apply"
 	AuditSubscriptionDelete AuditAction = "subscription.delete"
 	AuditSubscriptionTest   AuditAction = "subscription.test"
+	AuditEventTypeApply     AuditAction = "event_type.apply"
+	AuditEventTypeDelete    AuditAction = "event_type.delete"
 	AuditDeliveryResend     AuditAction = "delivery.resend"
 	AuditDeliveryCancel     AuditAction = "delivery.cancel"
 	// The head of an ordered key goes to the end of the key, stops, or may be attempted.
@@ -109,7 +111,7 @@ func AuditActions() []AuditAction {
 	return append(all,
 		AuditDestinationApply, AuditDestinationPause, AuditDestinationResume, AuditDestinationDisable, AuditDestinationDelete,
 		AuditDestinationRotate, AuditDestinationProbe, AuditSubscriptionApply, AuditSubscriptionDelete, AuditSubscriptionTest,
-		AuditDeliveryResend, AuditDeliveryCancel, AuditDeliverySkip, AuditDeliveryPause, AuditDeliveryResume,
+		AuditEventTypeApply, AuditEventTypeDelete, AuditDeliveryResend, AuditDeliveryCancel, AuditDeliverySkip, AuditDeliveryPause, AuditDeliveryResume,
 		AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge, AuditPurge, AuditReconcile)
 }
 

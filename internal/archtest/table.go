@@ -68,6 +68,11 @@ var (
 // Table is the import table of the architecture.
 var Table = []Rule{
 	{Package: "event", Why: "the shared vocabulary: every package imports it, so it imports none"},
+	{Package: "event/eventtype",
+		Why:       "a type means the same in a file, in the API and for a published event, with any store",
+		Ours:      list("event"),
+		Libraries: list("github.com/santhosh-tekuri/jsonschema/v6"),
+		Never:     never("a schema is data: references are never followed to files or the network", "os", "net")},
 	{Package: "event/fold",
 		Why:  "an entity's state depends on its changes only, not on where they are stored or who reads them",
 		Ours: list("event")},
@@ -135,8 +140,9 @@ var Table = []Rule{
 		Never: never(whyPure, "os/exec")},
 	{Package: "ingress", Why: "HTTP only: it receives, limits and answers; the intake decides where an event is committed",
 		// delivery, for the handlers that answer questions; runs, for the terms of a response.
-		Ours: list("event event/oversight event/tally providers providers/auth providers/auth/denial providers/decode " +
-			"ingress/intake ingress/limits ingress/queues workflows/runs delivery/webhook providers/reading providers/receiving"),
+		Ours: list("event event/eventtype event/oversight event/tally providers providers/auth providers/auth/denial " +
+			"providers/decode ingress/intake ingress/limits ingress/queues workflows/runs delivery/webhook providers/reading " +
+			"providers/receiving"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid " +
 			"github.com/hashicorp/golang-lru/v2 golang.org/x/time"),
 		Never: slices.Concat(neverStore, neverTemporal)},
@@ -235,7 +241,7 @@ var Table = []Rule{
 		Libraries: withOtel("github.com/google/uuid golang.org/x/sync"),
 		Never:     slices.Concat(neverStore, neverTemporal)},
 	{Package: "delivery/declared", Why: "a declaration means the same in a file, in the API and in an import, with any store",
-		Ours:  list("delivery event"),
+		Ours:  list("delivery event event/eventtype"),
 		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "delivery/admin", Why: whyAction,
 		Ours:      list("event event/oversight delivery providers providers/definition providers/reading"),
@@ -256,6 +262,10 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence/errorlog", Why: "errors are recorded next to processing and never stop it",
 		Ours:      list("event event/oversight persistence/postgres"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
+	{Package: "persistence/eventtypes", Why: "types are stored as declared, whoever checks events against them",
+		Ours:      list("event event/eventtype event/oversight persistence/audit persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/minutes", Why: "counts depend neither on why a request is refused nor on what a rule is",
@@ -370,7 +380,7 @@ var Table = []Rule{
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
 		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/decisions " +
 			"persistence/duplicates persistence/entities " +
-			"persistence/errorlog persistence/fetches persistence/imports persistence/inbox persistence/minutes " +
+			"persistence/errorlog persistence/eventtypes persistence/fetches persistence/imports persistence/inbox persistence/minutes " +
 			"persistence/outbox persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
 			"persistence/subscriptions persistence/upkeep persistence/writer"),
 		Libraries: list("github.com/jackc/pgx/v5/pgxpool"),
@@ -390,10 +400,14 @@ var Table = []Rule{
 		Ours:      list("delivery delivery/admin delivery/declared event event/operation event/oversight operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
+	{Package: "operator/api/eventtypeapi", Why: "types are declared independent of what publishing does with them",
+		Ours:      list("delivery/declared event event/eventtype event/oversight operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2"),
+		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",
 		Ours: list("activities/reconcile delivery event event/fold event/operation event/oversight internal/printable internal/word " +
-			"event/feed event/retention operator/api/definitionapi operator/api/deliveryapi operator/httpapi operator/importer " +
-			"operator/maintenance providers"),
+			"event/feed event/retention operator/api/definitionapi operator/api/deliveryapi operator/api/eventtypeapi " +
+			"operator/httpapi operator/importer operator/maintenance providers"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/fasthttp/websocket github.com/valyala/fasthttp " +
 			"github.com/google/uuid"),
 		Never: neverInOperator},
@@ -402,8 +416,9 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/dispatcher",
-		Why:       "it is the API in the dispatcher's format, limited to what its clients may use, on either port",
-		Ours:      list("delivery event event/oversight operator/access operator/api operator/api/deliveryapi operator/httpapi"),
+		Why: "it is the API in the dispatcher's format, limited to what its clients may use, on either port",
+		Ours: list("delivery event event/eventtype event/oversight operator/access operator/api operator/api/deliveryapi " +
+			"operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/agents", Why: "agents are clients of the operator API, with their caller's role",
@@ -431,6 +446,10 @@ var Table = []Rule{
 	{Package: "operator/console/gaps", Why: "rules are compared with their events and samples in one place, for every page that warns",
 		Ours:  list("event/oversight internal/lint internal/word operator/api operator/console/frame providers"),
 		Never: neverInOperator},
+	{Package: "operator/console/eventtypes", Why: "the pages of event types need nothing of the other pages",
+		Ours:      list("event/eventtype operator/api/eventtypeapi operator/console/frame operator/guard operator/httpapi"),
+		Libraries: list("github.com/gofiber/fiber/v2"),
+		Never:     neverInOperator},
 	{Package: "docs", Why: "the program has the pages of its version; who serves them, renders them"},
 	{Package: "docs/examples/endpoint", Why: "users copy it: it uses nothing of Holdfast",
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries")},
@@ -443,7 +462,8 @@ var Table = []Rule{
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
-			"internal/word operator/api operator/api/deliveryapi operator/console/frame operator/console/gaps operator/console/manual " +
+			"internal/word operator/api operator/api/deliveryapi operator/console/eventtypes operator/console/frame " +
+			"operator/console/gaps operator/console/manual " +
 			"operator/console/plot " +
 			"operator/access operator/guard operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
 		Libraries: withOtel("github.com/gofiber/fiber/v2 github.com/valyala/fasthttp github.com/google/uuid"),
@@ -509,7 +529,7 @@ var Table = []Rule{
 		Ours: list("activities/reconcile event/oversight event/retention operator/importer operator/maintenance " +
 			"delivery/admin event event/feed event/operation internal/config internal/doctor internal/stores " +
 			"internal/payloadcodec internal/telemetry operator operator/access operator/api operator/api/definitionapi " +
-			"operator/api/deliveryapi " +
+			"operator/api/deliveryapi operator/api/eventtypeapi " +
 			"internal/lint operator/console operator/console/plot operator/dispatcher persistence persistence/imports providers " +
 			"providers/auth providers/definition operator/launch workflows/runs providers/receiving"),
 		Libraries: list("go.temporal.io/sdk/client google.golang.org/grpc"),
@@ -517,7 +537,7 @@ var Table = []Rule{
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
 			"delivery/handoff delivery/queue " +
-			"delivery/webhook event event/operation event/oversight ingress ingress/intake ingress/limits ingress/queues " +
+			"delivery/webhook event event/eventtype event/operation event/oversight ingress ingress/intake ingress/limits ingress/queues " +
 			"internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operatorapi internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +
@@ -564,6 +584,11 @@ var Table = []Rule{
 			"operator/api/deliveryapi operator/httpapi providers/definition"),
 		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
 		Never:     never(whyNoProcess, "holdfast/internal/process")},
+	{Package: "internal/cli/eventtype", Why: whyCommand,
+		Ours: list("delivery/declared event event/eventtype internal/cli internal/cli/destination operator/api/eventtypeapi " +
+			"providers/definition"),
+		Libraries: list("github.com/spf13/cobra github.com/goccy/go-yaml"),
+		Never:     never(whyNoProcess, "holdfast/internal/process")},
 	{Package: "internal/cli/importer", Why: whyCommand,
 		Ours: list("delivery delivery/admin delivery/declared event event/operation internal/archive internal/cli " +
 			"internal/cli/destination internal/movein operator/api operator/api/deliveryapi operator/httpapi operator/importer"),
@@ -586,7 +611,8 @@ var Table = []Rule{
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
 		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
-			"internal/cli/importer internal/cli/admin internal/cli/agent internal/cli/destination internal/cli/events internal/config " +
+			"internal/cli/importer internal/cli/admin internal/cli/agent internal/cli/destination internal/cli/events " +
+			"internal/cli/eventtype internal/config " +
 			"internal/dev internal/stores internal/process"),
 		Libraries: list("github.com/spf13/cobra"),
 		Never:     never("the binary contains no test code", "holdfast/internal/devstack/stacktest")},

@@ -45,6 +45,7 @@ func (p *process) startIngress(ctx context.Context) error {
 		Refused:        p.countRefused(),
 		SelfTest:       p.selfTest(),
 		Dispatcher:     clients,
+		EventTypes:     p.followEventTypes(ctx),
 		HeaderTimeout:  cfg.HeaderTimeout,
 		BodyTimeout:    cfg.BodyTimeout,
 		WriteTimeout:   cfg.WriteTimeout,

@@ -13,6 +13,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/api/eventtypeapi"
 	"holdfast/operator/httpapi"
 )
 
@@ -43,6 +44,8 @@ type API struct {
 	Live    *feed.Hub
 	// Outbound serves destinations, subscriptions and deliveries.
 	Outbound *deliveryapi.API
+	// EventTypes serves the declared types of published events.
+	EventTypes *eventtypeapi.API
 	// Redactor decides what viewers see of a received body; with nil they see nothing of it.
 	Redactor Redactor
 	// Definitions serves providers' definitions.
@@ -241,6 +244,7 @@ func (a *API) Routes() []httpapi.Route {
 	add(a.Recoveries != nil, a.recoveryRoutes)
 	add(a.Events != nil && a.Outbound != nil, a.attemptRoutes)
 	add(a.Outbound != nil, a.Outbound.Routes)
+	add(a.EventTypes != nil, a.EventTypes.Routes)
 	add(a.Definitions != nil, a.Definitions.Routes)
 	add(a.Payloads != nil, a.payloadRoutes)
 	add(a.Maintenance != nil, a.maintenanceRoutes)

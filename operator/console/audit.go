@@ -53,6 +53,8 @@ func (c *Console) objectPath(object string) string {
 		return c.URL(operationsPath+"/%s/%s", kind+"s", id)
 	case "destination":
 		return c.URL("/console/destinations/%s", id)
+	case "event_type":
+		return c.URL("/console/event-types/%s", id)
 	case "delivery":
 		eventID, _, _ := strings.Cut(id, "/")
 		return c.URL("/console/events/%s", eventID)

@@ -21,6 +21,7 @@ import (
 	"holdfast/internal/lint"
 	"holdfast/internal/word"
 	"holdfast/operator/api"
+	"holdfast/operator/console/eventtypes"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/gaps"
 	"holdfast/operator/console/manual"
@@ -98,6 +99,9 @@ func (c *Console) Site() *guard.Site {
 		for _, r := range routes {
 			all = append(all, guard.Page(r))
 		}
+	}
+	if c.API.EventTypes != nil {
+		all = append(all, eventtypes.Pages{Frame: c.Frame, API: c.API.EventTypes}.Routes()...)
 	}
 	return c.Frame.Site(all)
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"holdfast/event/eventtype"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/httpapi"
 )
 
 // Provider is the definition of the dispatcher's events.
-const Provider = "events"
+const Provider = eventtype.Publisher
 
 // Options configure the dispatcher. Only Log may be nil.
 type Options struct {

@@ -58,7 +58,7 @@ func (o *applyOptions) run(c *cobra.Command, a *cli.API) error {
 		return o.explain(err)
 	}
 	if o.dryRun {
-		return cli.Print(c, plan, func(w io.Writer) error { return writePlan(w, plan.Plan) })
+		return cli.Print(c, plan, func(w io.Writer) error { return WritePlan(w, plan.Plan) })
 	}
 	if n := plan.Count(declared.Delete); n > 0 && !cli.Confirm(c,
 		fmt.Sprintf("Delete %d that the file doesn't name, and cancel %d waiting deliveries?", n, plan.Canceled())) {
@@ -69,7 +69,7 @@ func (o *applyOptions) run(c *cobra.Command, a *cli.API) error {
 		return o.explain(err)
 	}
 	return errors.Join(cli.Print(c, done, func(w io.Writer) error {
-		if err := writePlan(w, done.Plan); err != nil {
+		if err := WritePlan(w, done.Plan); err != nil {
 			return err
 		}
 		for _, name := range sorted(done.Secrets) {
@@ -105,7 +105,7 @@ func (f file) apply(c *cobra.Command, a *cli.API, prune, isDryRun bool) (done de
 	}, &done)
 	var refused *cli.RefusalError
 	if errors.As(err, &refused) && len(refused.Problems) > 0 {
-		err = &mistakesError{f.problemsOf(refused.Problems)}
+		err = &mistakesError{ProblemsOf(f.data, refused.Problems)}
 	}
 	return done, err
 }

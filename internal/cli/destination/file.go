@@ -31,7 +31,7 @@ func readFile(data []byte) (file, error) {
 	if err := definition.CheckNesting(data); err != nil {
 		return f, err
 	}
-	documents := yaml.NewDecoder(bytes.NewReader(data), decoding()...)
+	documents := yaml.NewDecoder(bytes.NewReader(data), Decoding()...)
 	if err := documents.Decode(&f.State); err != nil && !errors.Is(err, io.EOF) {
 		return f, errors.Join(allErrors(data, err)...)
 	}
@@ -42,7 +42,9 @@ func readFile(data []byte) (file, error) {
 	return f, f.SetNames()
 }
 
-func decoding() []yaml.DecodeOption {
+// Decoding returns how declarations are decoded from YAML: strictly, with durations such as 30d, and a value where the API takes
+// JSON.
+func Decoding() []yaml.DecodeOption {
 	return []yaml.DecodeOption{yaml.Strict(), yaml.CustomUnmarshaler(readDuration), yaml.CustomUnmarshaler(readJSON)}
 }
 
@@ -92,12 +94,12 @@ func readJSON(to *json.RawMessage, text []byte) error {
 	return err
 }
 
-// problemsOf returns the problems that the server found, with their positions in the file.
-func (f file) problemsOf(all []declared.Problem) error {
+// ProblemsOf returns the problems that the server found, with their positions in the file.
+func ProblemsOf(data []byte, all []declared.Problem) error {
 	var errs []error
 	for _, p := range all {
 		place := ""
-		if at := definition.PlaceOf(f.data, p.In+"."+p.Field); at.Line > 0 {
+		if at := definition.PlaceOf(data, p.In+"."+p.Field); at.Line > 0 {
 			place = fmt.Sprintf("[%d:%d] ", at.Line, at.Column)
 		}
 		errs = append(errs, fmt.Errorf("%s%s: %s", place, p.In, p.Reason))

@@ -25,7 +25,7 @@ func allErrors(data []byte, first error) (all []error) {
 			default:
 				return []error{errors.New(yaml.FormatError(placed(first, data), false, true))}
 			}
-			if err := yaml.NodeToValue(entry.Value, into, decoding()...); err != nil {
+			if err := yaml.NodeToValue(entry.Value, into, Decoding()...); err != nil {
 				all = append(all, errors.New(yaml.FormatError(placed(err, data), false, true)))
 			}
 		}

@@ -31,7 +31,7 @@ func exampleFile(t *testing.T) file {
 
 // mistakesIn returns what a check of the file finds.
 func mistakesIn(f file, stored declared.State) error {
-	return f.problemsOf(f.Check(stored, webhook.CheckSignature))
+	return ProblemsOf(f.data, f.Check(stored, webhook.CheckSignature))
 }
 
 // A file describes the desired state: days are valid durations, subscriptions default to active, and any signature can be
@@ -160,7 +160,7 @@ func TestAPlan(t *testing.T) {
 			Providers: func() []string { return []string{"github"} }, Reserved: handoff.Reserved{}.Conflicts,
 		}).Warnings)
 		var out strings.Builder
-		require.NoError(t, writePlan(&out, p))
+		require.NoError(t, WritePlan(&out, p))
 		require.NotContains(t, out.String(), "hunter")
 		requireGolden(t, "testdata/"+name+".golden.txt", out.String())
 		asJSON, err := json.Marshal(p)

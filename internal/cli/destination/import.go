@@ -33,7 +33,7 @@ func ApplyImported(c *cobra.Command, a *cli.API, all []importer.ImportedSubscrip
 		return err
 	}
 	done.Left = nil // not requested
-	if err := writePlan(cli.StatusWriter(c), done.Plan); err != nil {
+	if err := WritePlan(cli.StatusWriter(c), done.Plan); err != nil {
 		return err
 	}
 	for _, name := range sorted(done.Secrets) {

@@ -14,7 +14,8 @@ const (
 	kindSubscription = declared.KindSubscription
 )
 
-func writePlan(w io.Writer, p declared.Plan) error {
+// WritePlan prints what a plan changes.
+func WritePlan(w io.Writer, p declared.Plan) error {
 	marks := map[declared.Op]string{declared.Create: "+", declared.Edit: "~", declared.Delete: "-"}
 	for _, c := range p.Changes {
 		fmt.Fprintln(w, cli.Printable(marks[c.Op]+" "+c.Kind+" "+c.Name)+cancels(c))

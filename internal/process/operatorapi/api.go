@@ -20,6 +20,7 @@ import (
 	"holdfast/operator/api"
 	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/api/eventtypeapi"
 	"holdfast/operator/launch"
 	"holdfast/persistence"
 	"holdfast/providers"
@@ -94,8 +95,9 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 			return err
 		}),
 		Lists: store.Recoveries, Mappings: store.Minutes, Counts: store.CountView(), Imports: s.importer(store),
-		Redactor: redactor{s.lookup},
-		Outbound: outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
+		Redactor:   redactor{s.lookup},
+		EventTypes: &eventtypeapi.API{Store: store.EventTypes},
+		Outbound:   outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
 	all.Definitions = &definitionapi.API{Live: s.Catalogue, Event: all.FindEvent}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
