@@ -236,13 +236,13 @@ func TestEveryRefusalIsExplained(t *testing.T) {
 	t.Parallel()
 	for _, c := range []code{
 		codeMethodNotAllowed, codeNotFound, codeUnknownProvider, codeRateLimited, codeTooLarge, codeEncoding, codeUnauthenticated,
-		codeBadRequest, codeInvalid, codeTimeout, codeHeadersTooLarge, codeBodyMemory, codeUnavailable,
+		codeBadRequest, codeInvalid, codeEventType, codeTimeout, codeHeadersTooLarge, codeBodyMemory, codeUnavailable,
 		codeInternal,
 	} {
 		require.GreaterOrEqual(t, refusals[c].status, 400, c)
 		require.NotEmpty(t, refusals[c].message, c)
 	}
-	require.Len(t, refusals, 14, "a code that is not in this list")
+	require.Len(t, refusals, 15, "a code that is not in this list")
 }
 
 // A panic while an event is started is answered like any other failure, and the server survives.

@@ -29,11 +29,12 @@ var argumentCompleters = map[string]completer{
 	"dlq ID": fromRoute("/dead-letters", func(r row) string {
 		return r.id() + "\t" + r.State + ": " + r.Provider + " " + r.Failure.Code
 	}),
-	"replay ID":    operationsOf(operation.KindReplay),
-	"rebuild ID":   operationsOf(operation.KindRebuild),
-	"resend ID":    operationsOf(operation.KindResend),
-	"SUBSCRIPTION": subscriptionNames,
-	"DESTINATION":  destinationNames,
+	"replay ID":       operationsOf(operation.KindReplay),
+	"rebuild ID":      operationsOf(operation.KindRebuild),
+	"resend ID":       operationsOf(operation.KindResend),
+	"SUBSCRIPTION":    subscriptionNames,
+	"DESTINATION":     destinationNames,
+	"event-type NAME": fromRoute("/event-types", func(r row) string { return r.Name }),
 }
 
 // flagCompleters completes flags that have one meaning in all commands.

@@ -9,6 +9,7 @@ import (
 	"holdfast/operator/access"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
+	"holdfast/operator/api/eventtypeapi"
 	"holdfast/providers"
 )
 
@@ -21,6 +22,7 @@ func everything() *Console {
 			Entities: struct{ api.EntityStore }{}, Audit: struct{ auditLog }{}, Errors: struct{ api.ErrorLog }{},
 			Stats: struct{ api.Statistics }{}, Replays: struct{ api.BulkReplayer }{}, Rebuilds: struct{ api.Rebuilder }{},
 			Imports: &api.Importer{}, Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
+			EventTypes: &eventtypeapi.API{},
 		},
 		Definitions: &providers.Live{},
 	})

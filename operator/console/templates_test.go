@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast/operator/api"
+	"holdfast/operator/console/eventtypes"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/httpapi"
 )
@@ -37,6 +38,8 @@ func TestTemplatesReadExistingFields(t *testing.T) {
 		"entity":       shown[entityPage]{},
 		"error":        shown[httpapi.Failure]{},
 		"event":        shown[eventPage]{},
+		"event_type":   shown[eventtypes.Page]{},
+		"event_types":  shown[eventtypes.List]{},
 		"events":       shown[eventList]{},
 		"form":         shown[*form]{},
 		"found":        shown[matches]{},

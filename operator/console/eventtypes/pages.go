@@ -16,7 +16,7 @@ const (
 	listPath = "/console/event-types"
 	// rowsOnPage is how many types a page of the list has; shownBytes is how much of a schema or an example is shown.
 	rowsOnPage = 50
-	shownBytes = 20_000
+	shownBytes = 9_000
 
 	section = "Providers"
 	guide   = "/event-types"
@@ -36,7 +36,8 @@ func (p Pages) Routes() []guard.Page {
 	}
 }
 
-type listPage struct {
+// List is the data of the page that lists types.
+type List struct {
 	Rows []eventtypeapi.EventTypeSummary
 	// After is the last name if more types follow.
 	After string
@@ -47,7 +48,7 @@ func (p Pages) list(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	var data listPage
+	var data List
 	for _, t := range all[:min(len(all), rowsOnPage)] {
 		data.Rows = append(data.Rows, eventtypeapi.SummaryOf(t))
 	}
@@ -57,7 +58,8 @@ func (p Pages) list(ctx *fiber.Ctx) error {
 	return p.Show(ctx, "event_types", frame.Page{Title: "Event types", Section: section, Guide: guide, Data: data})
 }
 
-type typePage struct {
+// Page is the data of the page of a type.
+type Page struct {
 	eventtypeapi.EventTypeSummary
 
 	// Number is the shown version.
@@ -77,7 +79,7 @@ func (p Pages) show(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	data := typePage{EventTypeSummary: eventtypeapi.SummaryOf(t)}
+	data := Page{EventTypeSummary: eventtypeapi.SummaryOf(t)}
 	if data.Number = ctx.Query("version"); !slices.Contains(data.Versions, data.Number) {
 		data.Number = data.Versions[len(data.Versions)-1]
 	}
