@@ -46,16 +46,17 @@ func TestPublishedEventsAreCheckedAgainstDeclaredTypes(t *testing.T) {
 	text, err := apply(declaredTypes)
 	require.NoError(t, err, text)
 	require.Contains(t, text, "+ event type order.paid")
-	const good, bad = `{"id":"evt_good","type":"order.paid","data":{"id":"o1","total":"19.99"}}`,
-		`{"id":"evt_bad","type":"order.paid","data":{"id":"o1","total":19.9,"note":"hunter2"}}`
+	const good, bad = `{"id":"evt_good","source":"shop","type":"order.paid","data":{"id":"o1","total":"19.99"}}`,
+		`{"id":"evt_bad","source":"shop","type":"order.paid","data":{"id":"o1","total":19.9,"note":"hunter2"}}`
 	for _, node := range []*node{first, second} {
 		awaitAnswer(t, dispatcherClient{node.ingress, token}, bad, 422, "order.paid version 1: /data/total: type")
 	}
-	_, answer := dispatcherClient{first.ingress, token}.try(t, "POST", "/events", bad)
+	status, answer := dispatcherClient{first.ingress, token}.try(t, "POST", "/events", strings.Replace(bad, "evt_bad", "evt_new", 1))
+	require.Equal(t, 422, status)
 	require.NotContains(t, string(answer), "hunter2")
 	dispatcherClient{first.ingress, token}.call(t, "POST", "/events", good, 202, nil)
-	i.awaitCount(t, 30*time.Second, 1, "SELECT count(*) FROM events WHERE workflow_id = 'events:evt_good' AND status = 'processed'")
-	require.Equal(t, 0, i.count(t, "SELECT count(*) FROM events WHERE workflow_id = 'events:evt_bad'"))
+	i.awaitCount(t, 30*time.Second, 1, "SELECT count(*) FROM events WHERE workflow_id = 'events:shop:evt_good' AND status = 'processed'")
+	require.Equal(t, 0, i.count(t, "SELECT count(*) FROM events WHERE workflow_id = 'events:shop:evt_new'"))
 
 	text, err = apply("event_types:\n  order.paid:\n    versions:\n      1: {schema: {type: strng}}\n")
 	require.Error(t, err)

@@ -401,7 +401,7 @@ var Table = []Rule{
 		Libraries: list("github.com/gofiber/fiber/v2 github.com/google/uuid"),
 		Never:     neverInOperator},
 	{Package: "operator/api/eventtypeapi", Why: "types are declared independent of what publishing does with them",
-		Ours:      list("delivery/declared event event/eventtype event/oversight operator/httpapi"),
+		Ours:      list("delivery/declared event/eventtype event/oversight operator/httpapi"),
 		Libraries: list("github.com/gofiber/fiber/v2"),
 		Never:     neverInOperator},
 	{Package: "operator/api", Why: "the API uses interfaces, and leaves authentication to the server",

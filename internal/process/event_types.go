@@ -76,7 +76,7 @@ func (t *eventTypes) look(ctx context.Context) {
 	defer cancel()
 	err := t.read(ctx)
 	switch {
-	case ctx.Err() == context.Canceled: //nolint:errorlint // the context's own error
+	case ctx.Err() == context.Canceled:
 	case err != nil && t.failed != err.Error():
 		t.failed = err.Error()
 		slog.WarnContext(ctx, "event_types.not_read", "error", t.failed)

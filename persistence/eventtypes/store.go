@@ -75,7 +75,8 @@ func scanType(row pgx.CollectableRow) (t eventtype.EventType, err error) {
 }
 
 // ApplyEventType creates a type or replaces the one of its name. If nothing changes, nothing is written. Ingresses notice a
-// change by the revision. The error is an event.Error of class rejected and code "too_many_event_types" if there would be too many.
+// change by the revision. The error is an event.Error of class rejected and code "too_many_event_types" if there would be too
+// many.
 func (s *Store) ApplyEventType(ctx context.Context, t eventtype.EventType, by oversight.Actor) error {
 	var declared bytes.Buffer
 	encoder := json.NewEncoder(&declared)

@@ -59,7 +59,7 @@ func (o *applyOptions) run(c *cobra.Command, a *cli.API) (err error) {
 		return err
 	}
 	if o.dryRun {
-		return print(c, plan)
+		return printPlan(c, plan)
 	}
 	if n := plan.Count(declared.Delete); n > 0 && !cli.Confirm(c, fmt.Sprintf("Delete %d that the file doesn't name?", n)) {
 		return errors.New("nothing was changed (--yes deletes without asking, --dry-run shows what)")
@@ -68,13 +68,13 @@ func (o *applyOptions) run(c *cobra.Command, a *cli.API) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = print(c, done); done.Problem != "" {
+	if err = printPlan(c, done); done.Problem != "" {
 		err = errors.Join(err, errors.New(cli.Printable(done.Problem)))
 	}
 	return err
 }
 
-func print(c *cobra.Command, done eventtypeapi.AppliedEventTypes) error {
+func printPlan(c *cobra.Command, done eventtypeapi.AppliedEventTypes) error {
 	return cli.Print(c, done, func(w io.Writer) error { return destination.WritePlan(w, done.Plan) })
 }
 
