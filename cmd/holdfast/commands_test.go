@@ -115,6 +115,10 @@ var commandsOfTheAPI = []struct {
 	{line: "delivery resume evt_1 crm", route: "POST /deliveries/:id/:subscription/resume", once: true, fails: true},
 	{line: "delivery cancel evt_1 crm", route: "POST /deliveries/:id/:subscription/cancel", once: true},
 	{line: "delivery resend evt_1 crm", route: "POST /deliveries/:id/:subscription/resend", once: true},
+	{line: "event-type apply -f TYPES", route: "POST /event-types/apply", once: true},
+	{line: "event-type list", route: "GET /event-types"},
+	{line: "event-type show order.paid", route: "GET /event-types/:name"},
+	{line: "event-type delete order.paid", route: "DELETE /event-types/:name", once: true},
 	{line: "audit list", route: "GET /audit"},
 	{line: "purge", route: "POST /purge"},
 	{line: "purge --expunge evt_1 --dry-run", route: "POST /events/:id/expunge"},
@@ -218,6 +222,7 @@ func filesOfCommands(t *testing.T) *strings.Replacer {
 		"KEYS", write("keys.csv", "record,provider,key,first_seen,expires_at\nkey,stripe,evt_9,1763620000,2990-01-01T00:00:00Z\n"+
 			"key,stripe,evt_8,1763620000,2990-01-01T00:00:00Z\nkey,stripe,evt_7,1763620000,2990-01-01T00:00:00Z\n"),
 		"EVENTS", write("events.ndjson", `{"record":"event","provider":"stripe","key":"evt_1","received_at":1763620000,"body":"{}"}`),
+		"TYPES", write("event-types.yaml", "event_types:\n  order.paid: {versions: {1: {schema: {type: object}}}}\n"),
 		"SUBSCRIPTIONS", write("subscriptions.yaml", "destinations:\n  spare:\n    http: {url: \"http://127.0.0.1:9/hooks\"}\n"),
 	)
 }
