@@ -7,6 +7,7 @@
 //	audit          what operators did, and console sessions
 //	errorlog       errors, and which failures no notification has reported yet
 //	minutes        counts by the minute of refused requests and of mapped events
+//	observed       which fields the events of a type have
 //	bulk           what replays, rebuilds, resends, imports and recoveries share: a table each; pause, resume and cancel
 //	changes        the change feed
 //	outbox         deliveries: pending, leased, settled and ended

@@ -17,6 +17,7 @@ import (
 	"holdfast/persistence/imports"
 	"holdfast/persistence/inbox"
 	"holdfast/persistence/minutes"
+	"holdfast/persistence/observed"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
@@ -71,6 +72,7 @@ type Store struct {
 	Imports       *imports.Store
 	Inbox         *inbox.Store
 	Minutes       *minutes.Store
+	Observed      *observed.Store
 	Outbox        *outbox.Store
 	Rates         *rates.Store
 	Read          *read.Store
@@ -103,7 +105,7 @@ func open(ctx context.Context, cfg Config, folding entities.Config, writing writ
 		db: db, Audit: audit.New(db), Changes: changes.New(db), DeadLetters: deadletters.New(db, d),
 		Decisions: d, Duplicates: duplicates.New(db), Entities: e,
 		Errors: errorlog.New(db), EventTypes: eventtypes.New(db), Fetches: fetches.New(db), Imports: imports.New(db, w),
-		Inbox: inbox.New(db, d), Minutes: minutes.New(db), Outbox: o, Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w),
+		Inbox: inbox.New(db, d), Minutes: minutes.New(db), Observed: observed.New(db), Outbox: o, Rates: rates.New(db), Read: read.New(db), Rebuilds: rebuilds.New(db, w),
 		Recoveries: recoveries.New(db),
 		Replays:    deadletters.NewReplays(db), Resends: subscriptions.NewResends(db, to), Subscriptions: to,
 		Upkeep: upkeep.New(db, d, e), Writer: w,

@@ -83,6 +83,7 @@ var Table = []Rule{
 		Ours: list("event")},
 	{Package: "event/retention", Why: "one vocabulary for what is kept and for how long, shared by purge, archive and API",
 		Ours: list("event")},
+	{Package: "event/shape", Why: "what events look like depends on their bodies only, not on who keeps or shows it"},
 	{Package: "event/tally", Why: "counters that several packages add to are created once, and sets of labels kept once",
 		Libraries: withOtel("github.com/hashicorp/golang-lru/v2")},
 	{Package: "providers/definition",
@@ -111,7 +112,7 @@ var Table = []Rule{
 		Ours:  list("event providers/auth/denial providers/auth/jws providers/auth/urlform providers/definition providers/decode"),
 		Never: slices.Concat(never("secrets come from a function that the caller passes", "os"), never(whyPure, "net/http"))},
 	{Package: "providers/mapping", Why: "an event's meaning is a pure function of receipt, body and definition",
-		Ours:  list("event providers/definition providers/decode providers/jq providers/auth"),
+		Ours:  list("event/shape event providers/definition providers/decode providers/jq providers/auth"),
 		Never: never(whyPure, "os", "net/http")},
 	{Package: "providers/recovery",
 		Why:   "which request reads a page, and what the page means, depends on the definition and the answer only",
@@ -126,11 +127,11 @@ var Table = []Rule{
 		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping"),
 		Never: never(whyPure, "os")},
 	{Package: "providers/reading", Why: "which events a request has, and what they mean, doesn't depend on how it was received",
-		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping providers/recovery"),
+		Ours:  list("event/shape event providers/definition providers/decode providers/jq providers/auth providers/mapping providers/recovery"),
 		Never: never(whyPure, "os", "net/http")},
 	{Package: "providers",
 		Why: "a definition is data and its engine a pure function, so that it can be tried without a server",
-		Ours: list("event event/operation providers/definition providers/decode providers/jq providers/auth providers/auth/jws " +
+		Ours: list("event/shape event event/operation providers/definition providers/decode providers/jq providers/auth providers/auth/jws " +
 			"providers/mapping providers/recovery providers/reading providers/receiving"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "internal/lint/infer", Why: "rules about the fields of a body are general: they are independent of definitions"},
@@ -175,7 +176,7 @@ var Table = []Rule{
 			"go.temporal.io/sdk/interceptor go.temporal.io/sdk/log"),
 		Never: neverStore},
 	{Package: "activities/background", Why: "operations start runs and wait for them; the steps of an event are elsewhere",
-		Ours:      list("activities activities/reconcile delivery event event/operation event/oversight event/retention"),
+		Ours:      list("event/shape activities activities/reconcile delivery event event/operation event/oversight event/retention"),
 		Libraries: withOtel("go.temporal.io/sdk/activity golang.org/x/sync"),
 		Never:     neverStore},
 	{Package: "activities/eventlist", Why: "how a list becomes events is independent of where the events go",
@@ -342,6 +343,10 @@ var Table = []Rule{
 		Ours:      list("event event/operation event/oversight persistence/audit persistence/bulk persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
+	{Package: "persistence/observed", Why: "samples are read and shapes kept as they are, whatever a definition reads",
+		Ours:      list("event event/shape persistence/postgres persistence/records"),
+		Libraries: list("github.com/jackc/pgx/v5"),
+		Never:     neverInSQL},
 	{Package: "persistence/fetches", Why: "it stores what was fetched; the API and the meaning of a state need no SQL",
 		Ours:      list("event persistence/postgres"),
 		Libraries: list("github.com/jackc/pgx/v5"),
@@ -370,7 +375,7 @@ var Table = []Rule{
 		Libraries: list("github.com/jackc/pgx/v5"),
 		Never:     neverInSQL},
 	{Package: "persistence/upkeep", Why: "each package that owns rows defines how they are removed",
-		Ours: list("event event/oversight event/retention persistence/changes persistence/deadletters " +
+		Ours: list("persistence/observed event event/oversight event/retention persistence/changes persistence/deadletters " +
 			"persistence/decisions persistence/duplicates persistence/entities " +
 			"persistence/audit persistence/fetches persistence/minutes persistence/outbox persistence/postgres persistence/rates " +
 			"persistence/records"),
@@ -378,7 +383,7 @@ var Table = []Rule{
 		Never:     neverInSQL},
 	{Package: "persistence",
 		Why: "each package below owns its tables and is independent of its callers; the store only opens and joins them",
-		Ours: list("persistence/audit persistence/changes persistence/deadletters persistence/decisions " +
+		Ours: list("persistence/observed persistence/audit persistence/changes persistence/deadletters persistence/decisions " +
 			"persistence/duplicates persistence/entities " +
 			"persistence/errorlog persistence/eventtypes persistence/fetches persistence/imports persistence/inbox persistence/minutes " +
 			"persistence/outbox persistence/postgres persistence/rates persistence/read persistence/rebuilds persistence/recoveries " +
@@ -552,7 +557,7 @@ var Table = []Rule{
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
-		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/stores " +
+		Ours: list("event/shape delivery event event/operation event/oversight event/feed internal/config internal/stores " +
 			"internal/word migrations persistence persistence/read providers internal/lint activities/reconcile workflows/runs " +
 			"workflows providers/receiving ingress/queues"),
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),

@@ -15,6 +15,7 @@ import (
 	"holdfast/persistence/decisions"
 	"holdfast/persistence/entities"
 	"holdfast/persistence/fetches"
+	"holdfast/persistence/observed"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 )
@@ -241,6 +242,7 @@ func (s *Store) expungeKnown(
 	e.Changes, e.Entities, e.Collapsed = taken.Changes, taken.Entities, taken.Covered
 	e.Incomplete, e.Recomputed = taken.Incomplete, taken.Recomputed
 	b := &pgx.Batch{}
+	b.Queue(observed.Forget, e.EventID) // the next observation is of the other events
 	b.Queue(expungeEvent, e.EventID).Exec(postgres.CountInto(&e.Events))
 	b.Queue(expungeDeadLetters, e.EventID).Exec(postgres.CountInto(&e.DeadLetters))
 	b.Queue(expungeErrors, e.EventID).Exec(postgres.CountInto(&e.Errors))

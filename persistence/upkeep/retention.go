@@ -19,6 +19,7 @@ import (
 	"holdfast/persistence/entities"
 	"holdfast/persistence/fetches"
 	"holdfast/persistence/minutes"
+	"holdfast/persistence/observed"
 	"holdfast/persistence/outbox"
 	"holdfast/persistence/postgres"
 	"holdfast/persistence/rates"
@@ -170,6 +171,9 @@ const keepRefused = 100 * 24 * time.Hour
 // keepMapped is how long counts of mapped events are kept: the doctor reads one day of them.
 const keepMapped = 7 * 24 * time.Hour
 
+// keepObserved is how long the fields of a type are kept after its last event.
+const keepObserved = 90 * 24 * time.Hour
+
 // PurgeBatch removes some rows from before a time, oldest first, in one short transaction, and returns how many. At 0, nothing is
 // left to remove. It is safe to run concurrently.
 func (s *Store) PurgeBatch(ctx context.Context, kind retention.Kind, before time.Time) (removed int64, err error) {
@@ -227,6 +231,9 @@ func (s *Store) purgeBatch(ctx context.Context, p purge) (removed int64, err err
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, minutes.PurgeMapped, p.before.Add(-keepMapped), purgeRows)
+		}
+		if err == nil && removed == 0 {
+			removed, err = s.removeOld(ctx, p, observed.Purge, p.before.Add(-keepObserved), purgeRows)
 		}
 		if err == nil && removed == 0 {
 			removed, err = s.removeOld(ctx, p, minutes.PurgeEvents, p.before.Add(-oversight.KeptHistory), purgeRows)

@@ -15,6 +15,8 @@ type Dependencies struct {
 	Body  bool
 	// Fields are the paths within the body that are read, as far as they are constant.
 	Fields [][]string
+	// Items are the paths within $item that are read, as far as they are constant.
+	Items [][]string
 }
 
 // OnlyBody reports whether only the body is read.
@@ -88,6 +90,9 @@ func (r *Dependencies) inTerm(t *gojq.Term) {
 		}
 		r.Body = true
 	case gojq.TermTypeFunc:
+		if t.Func.Name == "$item" {
+			r.Items = append(r.Items, fixedPath(t.SuffixList))
+		}
 		for _, a := range t.Func.Args {
 			r.inQuery(a)
 		}

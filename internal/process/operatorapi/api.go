@@ -2,7 +2,6 @@ package operatorapi
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -95,7 +94,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 			return err
 		}),
 		Lists: store.Recoveries, Mappings: store.Minutes, Counts: store.CountView(), Imports: s.importer(store),
-		Redactor:   redactor{s.lookup},
+		Redactor:   providers.Redactor{Lookup: s.lookup},
 		EventTypes: &eventtypeapi.API{Store: store.EventTypes},
 		Outbound:   outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
@@ -115,22 +114,4 @@ func (s Side) outbound(store *persistence.Store) (out *deliveryapi.API, closeAdm
 		Destinations: store.Subscriptions, Changes: d, Subscriptions: store.Subscriptions, Trials: d.Trials, Deliveries: store.Outbox,
 		Resends: launch.NewResends(store.Resends, s.Starter),
 	}, d.Close
-}
-
-// redactor applies the redaction of providers' definitions; for an unknown provider it hides everything.
-type redactor struct {
-	lookup func(name string) (*providers.Provider, bool)
-}
-
-func (r redactor) Redacts(provider string) bool {
-	p, ok := r.lookup(provider)
-	return !ok || p.Redacts()
-}
-
-func (r redactor) Redact(receipt event.Receipt, body []byte) (json.RawMessage, error) {
-	p, ok := r.lookup(receipt.Provider)
-	if !ok {
-		return json.RawMessage("null"), nil
-	}
-	return p.Redact(receipt, body)
 }
