@@ -392,7 +392,7 @@ func (s *stub) api() *api.API {
 			Destinations: s, Changes: s, Subscriptions: s, Trials: s, Deliveries: s, Resends: s.resends(),
 		},
 	}
-	all.Definitions = &definitionapi.API{Live: acmeDefinitions, Event: all.FindEvent}
+	all.Definitions = &definitionapi.API{Live: acmeDefinitions, Event: all.FindEvent, Shapes: stubShapes{}}
 	return all
 }
 

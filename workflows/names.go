@@ -35,6 +35,8 @@ const (
 	TypeReplayDue = "ReplayDue"
 	// TypeSweepRuns handles runs that couldn't record their own state, such as terminated ones; started by a schedule.
 	TypeSweepRuns = "SweepRuns"
+	// TypeObserveFields observes which fields new events have; started by a schedule.
+	TypeObserveFields = "ObserveFields"
 
 	// QueueDeadLetter is a queue of its own, so that events can't delay the recording of failures.
 	QueueDeadLetter = "events-dead-letter"
@@ -63,6 +65,7 @@ const (
 	ScheduleReplay  = "holdfast-replay-due"
 	ScheduleSweep   = "holdfast-sweep-runs"
 	ScheduleRecover = "holdfast-recover"
+	ScheduleObserve = "holdfast-observe-fields"
 
 	// UpdatePause, UpdateResume and UpdateProbe are the updates of TypeDestinationFailing.
 	UpdatePause  = "pause"
@@ -138,7 +141,7 @@ const destinationPrefix = "destination/"
 func IDPrefixes() []string {
 	all := []string{
 		destinationPrefix, event.BatchWorkflowID(""), SchedulePurge, ScheduleNotify, ScheduleReport, ScheduleReplay, ScheduleSweep,
-		ScheduleRecover,
+		ScheduleRecover, ScheduleObserve,
 	}
 	for _, kind := range operation.Kinds() {
 		all = append(all, OperationID(kind, ""))

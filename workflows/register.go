@@ -24,6 +24,7 @@ var registered = map[string]struct {
 	TypeImportPages:        {ImportPages, autoUpgrade},
 	TypeRecoverEvents:      {RecoverEvents, autoUpgrade},
 	TypeRecoverDue:         {RecoverDue, pinned},
+	TypeObserveFields:      {ObserveFields, pinned},
 	TypeDestinationFailing: {WatchDestination, autoUpgrade},
 	TypeReplayDue:          {ReplayDue, pinned},
 	TypeSweepRuns:          {SweepRuns, pinned},

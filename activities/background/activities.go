@@ -31,6 +31,8 @@ type Activities struct {
 	Kept         AcceptedStore
 	Healing      HealStore
 	Audit        AuditLog
+	Shapes       ShapeStore
+	Definitions  Definitions
 	// Parse parses stored events with the current definitions.
 	Parse event.Parser
 	// ParseAgain is Parse that also says which events the definitions split.

@@ -22,6 +22,7 @@ import (
 	"holdfast/internal/cli/importer"
 	"holdfast/internal/cli/listen"
 	"holdfast/internal/cli/load"
+	"holdfast/internal/cli/observed"
 )
 
 func main() {

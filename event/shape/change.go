@@ -24,8 +24,8 @@ const (
 	NewValue ChangeKind = "new_value"
 )
 
-// Change is a difference between an event and those before it.
-type Change struct {
+// FieldChange is a difference between an event and those before it.
+type FieldChange struct {
 	Path string     `json:"path"`
 	Kind ChangeKind `json:"kind"`
 	// From and To are the JSON types before, and the new one, of a retyped field.
@@ -45,7 +45,7 @@ const (
 )
 
 // Breaks reports whether rules may find nothing, or something else, because of the change.
-func (c Change) Breaks() bool {
+func (c FieldChange) Breaks() bool {
 	switch c.Kind {
 	case SometimesMissing, MissingField:
 		return len(c.ReadBy) > 0
@@ -57,7 +57,7 @@ func (c Change) Breaks() bool {
 }
 
 // Text says what changed.
-func (c Change) Text() string {
+func (c FieldChange) Text() string {
 	switch c.Kind {
 	case NewField:
 		return "new field"
@@ -93,6 +93,15 @@ func readers(reads []Read, path string) (rules []string) {
 		}
 	}
 	return rules
+}
+
+// Related returns changes with the rules that need their fields.
+func Related(changes []FieldChange, reads []Read) []FieldChange {
+	all := slices.Clone(changes)
+	for i := range all {
+		all[i].ReadBy = dependents(reads, all[i].Path)
+	}
+	return all
 }
 
 // dependents returns the rules that read a path, or one below it.

@@ -56,14 +56,14 @@ type observation struct {
 	shape    *Shape
 	eventID  string
 	received time.Time
-	found    []Change
+	found    []FieldChange
 }
 
 func (o *observation) note(path string, kind ChangeKind, from []Kind, to Kind) {
-	if o.shape.Events < enough || slices.ContainsFunc(o.found, func(c Change) bool { return c.Path == path && c.Kind == kind }) {
+	if o.shape.Events < enough || slices.ContainsFunc(o.found, func(c FieldChange) bool { return c.Path == path && c.Kind == kind }) {
 		return
 	}
-	o.found = append(o.found, Change{Path: path, Kind: kind, From: from, To: to, Since: o.received, EventID: o.eventID})
+	o.found = append(o.found, FieldChange{Path: path, Kind: kind, From: from, To: to, Since: o.received, EventID: o.eventID})
 }
 
 func (o *observation) value(n *node, path string, v any, depth int) {

@@ -32,7 +32,7 @@ type Shape struct {
 	Nodes  int  `json:"nodes"`
 	IsFull bool `json:"is_full,omitempty"`
 	// Changes are the latest ones, oldest first.
-	Changes []Change `json:"changes,omitempty"`
+	Changes []FieldChange `json:"changes,omitempty"`
 }
 
 // New returns a shape of no events.
@@ -40,10 +40,10 @@ func New(salt string) *Shape { return &Shape{Salt: salt, Root: newNode(0), Nodes
 
 // Add adds the body of an event, decoded with UseNumber, and returns how it differs from those before it. Events should be added
 // in the order in which they were received.
-func (s *Shape) Add(eventID string, received time.Time, body any) []Change {
+func (s *Shape) Add(eventID string, received time.Time, body any) []FieldChange {
 	o := observation{shape: s, eventID: eventID, received: received}
 	o.value(s.Root, "", body, 0)
-	slices.SortFunc(o.found, func(a, b Change) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(o.found, func(a, b FieldChange) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind)) })
 	if s.Events++; s.Events >= maxEvents {
 		s.Events /= 2
 		s.Root.halve()
@@ -57,19 +57,17 @@ func (s *Shape) Add(eventID string, received time.Time, body any) []Change {
 }
 
 func (s *Shape) forget(path string, kind ChangeKind) {
-	s.Changes = slices.DeleteFunc(s.Changes, func(c Change) bool { return c.Path == path && c.Kind == kind })
+	s.Changes = slices.DeleteFunc(s.Changes, func(c FieldChange) bool { return c.Path == path && c.Kind == kind })
 }
 
 // Relate says which rules of the definition, as it is now, need the fields that have changed, and removes old changes.
 func (s *Shape) Relate(reads []Read, now time.Time) {
-	s.Changes = slices.DeleteFunc(s.Changes, func(c Change) bool { return now.Sub(c.Since) > keepChanges })
-	for i := range s.Changes {
-		s.Changes[i].ReadBy = dependents(reads, s.Changes[i].Path)
-	}
+	s.Changes = slices.DeleteFunc(s.Changes, func(c FieldChange) bool { return now.Sub(c.Since) > keepChanges })
+	s.Changes = Related(s.Changes, reads)
 }
 
 // Broken returns the changes because of which rules may find nothing, or something else.
-func (s *Shape) Broken() (all []Change) {
+func (s *Shape) Broken() (all []FieldChange) {
 	for _, c := range s.Changes {
 		if c.Breaks() {
 			all = append(all, c)
@@ -79,8 +77,8 @@ func (s *Shape) Broken() (all []Change) {
 }
 
 // Open returns those of Broken that are younger than OpenFor.
-func (s *Shape) Open(now time.Time) []Change {
-	return slices.DeleteFunc(s.Broken(), func(c Change) bool { return now.Sub(c.Since) > OpenFor })
+func (s *Shape) Open(now time.Time) []FieldChange {
+	return slices.DeleteFunc(s.Broken(), func(c FieldChange) bool { return now.Sub(c.Since) > OpenFor })
 }
 
 // Field is a field of the events of a type.

@@ -26,7 +26,7 @@ func newSequence(t *testing.T) *sequence {
 }
 
 // add adds an event n times, and returns the changes of all of them.
-func (s *sequence) add(n int, body string) (all []Change) {
+func (s *sequence) add(n int, body string) (all []FieldChange) {
 	s.t.Helper()
 	for range n {
 		decoder := json.NewDecoder(strings.NewReader(body))
@@ -49,7 +49,7 @@ func (s *sequence) field(path string, reads ...Read) *Field {
 }
 
 // texts returns "path: text" of changes.
-func texts(all []Change) (out []string) {
+func texts(all []FieldChange) (out []string) {
 	for _, c := range all {
 		out = append(out, c.Path+": "+c.Text())
 	}

@@ -17,6 +17,7 @@ import (
 	"holdfast/internal/buildinfo"
 	"holdfast/internal/config"
 	"holdfast/internal/stores"
+	"holdfast/providers"
 	"holdfast/workflows"
 	"holdfast/workflows/runs"
 )
@@ -142,7 +143,10 @@ func (p *process) operations() *background.Activities {
 		Destinations: p.store.Subscriptions, Due: p.store.DeadLetters, Sweeps: p.store.DeadLetters, Kept: p.store.DeadLetters,
 		Healing: p.store.DeadLetters, Audit: p.store.Audit, RestoreRate: p.cfg.Replay.Rate,
 		Parse: activities.SafeParser(p.catalogue), ParseAgain: activities.SafeSplittingParser(p.catalogue),
-		Automatic: p.automaticReplay, Errors: p.errors,
+		Automatic: p.automaticReplay, Errors: p.errors, Shapes: p.store.Observed,
+		Definitions: background.Definitions{
+			Redact: providers.Redactor{Lookup: p.catalogue.Lookup}.Redact, Reads: providers.Reads(p.catalogue.Lookup),
+		},
 	}
 }
 

@@ -19,12 +19,16 @@ import (
 // run finds the same work.
 const catchUp = time.Minute
 
+// observeEvery is how often the fields of new events are observed: soon enough to notice a change before it has spread.
+const observeEvery = time.Minute
+
 // Schedules returns an installation's schedules. A run that is due during the previous one is skipped.
 func Schedules(cfg config.Config) []client.ScheduleOptions {
 	return []client.ScheduleOptions{
 		ScheduleOf(workflows.ScheduleReplay, workflows.TypeReplayDue, cfg.Replay.Interval),
 		ScheduleOf(workflows.ScheduleSweep, workflows.TypeSweepRuns, cfg.Replay.SweepInterval),
 		ScheduleOf(workflows.ScheduleRecover, workflows.TypeRecoverDue, cfg.Recovery.Interval),
+		ScheduleOf(workflows.ScheduleObserve, workflows.TypeObserveFields, observeEvery),
 		ScheduleOf(workflows.SchedulePurge, workflows.TypePurgeExpired, cfg.Retention.Interval),
 	}
 }

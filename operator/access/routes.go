@@ -65,6 +65,7 @@ var routes = map[string]Role{
 	"POST /recoveries/:id/pause":                RoleOperator,
 	"POST /recoveries/:id/resume":               RoleOperator,
 	"POST /recoveries/:id/cancel":               RoleOperator,
+	"GET /observed-types/:provider":             RoleViewer, // names of fields, no values
 	"GET /definitions/:provider":                RoleOperator,
 	"POST /definitions/:provider/try":           RoleOperator,
 	"POST /codec/encode":                        RoleOperator,

@@ -98,7 +98,7 @@ func (s Side) API(store *persistence.Store) (all *api.API, closeAdmin func()) {
 		EventTypes: &eventtypeapi.API{Store: store.EventTypes},
 		Outbound:   outbound, Changes: store.Changes, Live: feed.NewHub(store.Changes, 0),
 	}
-	all.Definitions = &definitionapi.API{Live: s.Catalogue, Event: all.FindEvent}
+	all.Definitions = &definitionapi.API{Live: s.Catalogue, Event: all.FindEvent, Shapes: store.Observed}
 	all.Accepted, all.Payloads = runs.NewReader(s.Temporal, s.Codec.DataConverter()), s.Codec
 	if web := s.Config.Operator.TemporalWeb; len(web) > 0 {
 		all.WorkflowURL = func(run event.Run) string { return api.WorkflowURL(web[0], s.Config.Temporal.Namespace, run) }

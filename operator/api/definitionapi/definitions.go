@@ -17,12 +17,14 @@ import (
 	"holdfast/providers/definition"
 )
 
-// API shows providers' definitions and tries changed ones.
+// API shows providers' definitions, tries changed ones, and compares them with what events look like.
 type API struct {
 	// Live returns the definitions.
 	Live func() *providers.Live
 	// Event finds an event wherever it is, with its body, or event.ErrNotFound.
 	Event func(ctx context.Context, id string) (event.Record, error)
+	// Shapes reads what events look like.
+	Shapes ShapeStore
 
 	trying sync.Mutex
 }
@@ -79,14 +81,13 @@ var definitionProvider = httpapi.TextParameter("provider", "Name of the provider
 
 // Routes returns the routes.
 func (a *API) Routes() []httpapi.Route {
-	return []httpapi.Route{
+	return append(a.observedRoutes(),
 		httpapi.Get("showDefinition", "/definitions/:provider", "Definition of a provider, as this process uses it", a.showDefinition).
 			With(definitionProvider).Returns(fiber.StatusOK, Definition{}),
 		httpapi.Post("tryDefinition", "/definitions/:provider/try", "What a definition, or a changed one, makes of an event",
 			a.tryDefinition).
 			Explain("It changes nothing and asks no provider's API. One definition is tried at a time: 503 means that another one is.").
-			With(definitionProvider).Takes(DefinitionTrial{}, "event_id").Returns(fiber.StatusOK, TriedDefinition{}),
-	}
+			With(definitionProvider).Takes(DefinitionTrial{}, "event_id").Returns(fiber.StatusOK, TriedDefinition{}))
 }
 
 func (a *API) definitionOf(name string) (*providers.Provider, error) {
