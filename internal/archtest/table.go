@@ -558,7 +558,7 @@ var Table = []Rule{
 		Libraries: list("github.com/standard-webhooks/standard-webhooks/libraries golang.org/x/sync " +
 			"go.temporal.io/sdk/worker go.temporal.io/sdk/workflow")},
 	{Package: "internal/doctor", Why: "it examines an installation and returns findings; callers print them",
-		Ours: list("event/shape delivery event event/operation event/oversight event/feed internal/config internal/stores " +
+		Ours: list("delivery event event/operation event/oversight event/feed internal/config internal/stores " +
 			"internal/word migrations persistence persistence/read providers internal/lint activities/reconcile workflows/runs " +
 			"workflows providers/receiving ingress/queues"),
 		Libraries: list("github.com/google/uuid go.temporal.io/api go.temporal.io/sdk/client"),

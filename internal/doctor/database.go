@@ -49,6 +49,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.check("large bodies", func() { d.examineTooLarge(ctx) }, database)
 	d.check("entities", func() { d.examineMapped(ctx) }, database)
 	d.check("entities left out", func() { d.examineOmitted(ctx) }, database)
+	d.check(observedFields, func() { d.examineFields(ctx) }, database)
 	d.check("notifications", func() { d.examineNotifications(ctx, facts) }, database)
 	d.examineDisk("disk of the database", facts.DataDirectory)
 	d.check("archive", func() { d.examineArchive(whole) }, database)

@@ -31,7 +31,27 @@ func (p *process) openStore(ctx context.Context) error {
 	return errors.Join(p.telemetry.ObservePool(store.Pool()),
 		p.telemetry.ObserveDeadLetters(func(context.Context) (map[string]int64, error) { return count() }),
 		p.telemetry.ObserveFeed(store.Changes.FeedBehind),
+		p.observeFields(),
 		p.observeDurability())
+}
+
+// fieldsAge is how long the count of changed fields is cached, and changedTypes how many types it counts.
+const (
+	fieldsAge    = time.Minute
+	changedTypes = 1000
+)
+
+// observeFields exports how many fields that definitions need have changed.
+func (p *process) observeFields() error {
+	read := recently(fieldsAge, func(ctx context.Context) (map[string]int64, error) {
+		found, err := p.store.Observed.Breaking(ctx, changedTypes)
+		counts := map[string]int64{}
+		for _, o := range found {
+			counts[o.Provider] += int64(len(o.Shape.Changes))
+		}
+		return counts, err
+	})
+	return p.telemetry.ObserveFields(func(context.Context) (map[string]int64, error) { return read() })
 }
 
 // durabilityAge is how long the durability of the database is cached.

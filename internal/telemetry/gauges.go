@@ -93,6 +93,19 @@ func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]i
 	}, open)
 }
 
+// ObserveFields exports how many fields that definitions need have gone or changed their type, by provider.
+func (t *Telemetry) ObserveFields(count func(context.Context) (map[string]int64, error)) error {
+	changed, err := t.meter().Int64ObservableGauge("holdfast_mapped_fields_changed",
+		metric.WithDescription("Fields that a definition needs and that have gone or changed their type in the last 7 days, by provider."))
+	return t.registerStore("fields of events", err, func(ctx context.Context, o metric.Observer) error {
+		counts, err := count(ctx)
+		for provider, n := range counts {
+			o.ObserveInt64(changed, n, by("provider", provider))
+		}
+		return err
+	}, changed)
+}
+
 // ObserveFeed exports the lag of the change feed.
 func (t *Telemetry) ObserveFeed(behind func(context.Context) (time.Duration, error)) error {
 	lag, err := t.meter().Float64ObservableGauge("holdfast_feed_lag_seconds", metric.WithUnit("s"),
