@@ -27,7 +27,8 @@ overrides:
   - {types: ["order.gone"], key: {parts: [.body.uuid], certainty: certain}}
 `)
 	always := []shape.Read{
-		{Path: "type", Rule: "type"}, {Path: "shop", Rule: "source"}, {Path: "account.id", Rule: "source"},
+		{Path: "type", Rule: "type"}, {Path: "shop", Rule: "source", HasOther: true},
+		{Path: "account.id", Rule: "source", HasOther: true},
 		{Path: "at", Rule: "occurred_at[0].expr"},
 	}
 	ofOrders := []shape.Read{

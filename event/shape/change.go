@@ -83,7 +83,11 @@ func Kinds(all []Kind) string {
 }
 
 // Read is a path of the body that a rule of a definition reads.
-type Read struct{ Path, Rule string }
+type Read struct {
+	Path, Rule string
+	// HasOther is set if the rule takes another path where this one is missing.
+	HasOther bool
+}
 
 // readers returns the rules that read a path.
 func readers(reads []Read, path string) (rules []string) {
@@ -99,15 +103,17 @@ func readers(reads []Read, path string) (rules []string) {
 func Related(changes []FieldChange, reads []Read) []FieldChange {
 	all := slices.Clone(changes)
 	for i := range all {
-		all[i].ReadBy = dependents(reads, all[i].Path)
+		all[i].ReadBy = all[i].dependents(reads)
 	}
 	return all
 }
 
-// dependents returns the rules that read a path, or one below it.
-func dependents(reads []Read, path string) (rules []string) {
+// dependents returns the rules that need the field, or one below it.
+func (c FieldChange) dependents(reads []Read) (rules []string) {
+	isMissing := c.Kind == SometimesMissing || c.Kind == MissingField
 	for _, r := range reads {
-		below, ok := strings.CutPrefix(r.Path, path)
+		below, ok := strings.CutPrefix(r.Path, c.Path)
+		ok = ok && !(isMissing && r.HasOther)
 		if ok && (below == "" || below[0] == '.' || below[0] == '[') && !slices.Contains(rules, r.Rule) {
 			rules = append(rules, r.Rule)
 		}

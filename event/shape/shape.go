@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -92,6 +93,15 @@ type Field struct {
 	Values int `json:"distinct_values,omitempty"`
 	// ReadBy are the rules of the definition that read the field.
 	ReadBy []string `json:"read_by,omitempty"`
+}
+
+// Percent is the share for people. Only what is always there has 100%.
+func (f Field) Percent() string {
+	n := int(f.Present * 100)
+	if n == 0 && f.Present > 0 {
+		return "<1%"
+	}
+	return strconv.Itoa(n) + "%"
 }
 
 // Fields lists the fields by path, with the rules that read them.

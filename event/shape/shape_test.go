@@ -113,6 +113,9 @@ func TestWhichRulesNeedAField(t *testing.T) {
 	require.Equal(t, map[string][]string{
 		"data.object.x": nil, "data.object": {"state", "id"}, "data": {"state", "id"}, "lines[].sku": {"line"}, "database": nil,
 	}, by)
+	s.add(1, `{"data": 8, "database": "1"}`)
+	s.Relate([]Read{{Path: "lines", Rule: "line", HasOther: true}, {Path: "data", Rule: "state", HasOther: true}}, start)
+	require.Equal(t, []string{"data: integer, was object"}, texts(s.Broken()), "a path with an alternative may be missing")
 	s.Relate(nil, start)
 	require.Empty(t, s.Broken(), "the definition was corrected")
 	s.Relate(nil, start.Add(keepChanges+time.Hour))

@@ -206,6 +206,7 @@ var routes = map[string]Role{
 	"GET /console/docs/:name":                            RoleViewer,
 	"GET /console/docs/images/:name":                     RoleViewer,
 	"GET /console/connect":                               RoleViewer,
+	"GET /console/providers/:name/fields":                RoleViewer,
 	"GET /console/providers/:name/connect":               RoleViewer,
 	"GET /console/providers/:name/connect/tail":          RoleViewer,
 	"GET /console/providers/:name/try":                   RoleOperator,

@@ -45,6 +45,7 @@ var pagesOf = map[string]string{
 	"secrets":       "/console/providers",
 	"samples":       "/console/providers",
 	"source":        "/console/providers",
+	"fields":        "/console/providers",
 }
 
 // pageOf returns the page that helps with a check, if this console has it.

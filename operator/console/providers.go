@@ -14,6 +14,7 @@ import (
 	"holdfast/event/oversight"
 	"holdfast/internal/lint"
 	"holdfast/operator/api"
+	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/console/frame"
 	"holdfast/operator/console/gaps"
 	"holdfast/operator/console/plot"
@@ -27,7 +28,7 @@ func (c *Console) providerRoutes() []route {
 	if c.Definitions == nil {
 		return nil
 	}
-	return []route{
+	routes := []route{
 		{"GET", "/console/providers", c.listProviders},
 		{"GET", connectPath, c.listConnectable},
 		{"GET", "/console/providers/:name", c.showProvider},
@@ -36,6 +37,10 @@ func (c *Console) providerRoutes() []route {
 		{"GET", "/console/providers/:name/try", c.showTry},
 		{"POST", "/console/providers/:name/try", c.tryRequest},
 	}
+	if c.API.Definitions != nil {
+		routes = append(routes, route{"GET", "/console/providers/:name/fields", c.showFields})
+	}
+	return routes
 }
 
 // secret reports whether requests can be authenticated, and if not, why.
@@ -255,6 +260,46 @@ func (c *Console) showProvider(ctx *fiber.Ctx) error {
 		data.Lists = slices.DeleteFunc(lists, func(h operation.ListHealth) bool { return h.Provider != p.Name() })
 	}
 	return c.Show(ctx, "provider", frame.Page{Title: p.Name(), Section: "Providers", Data: data})
+}
+
+// fieldSample is how many events of a type the page of its fields reads.
+const fieldSample = 100
+
+// fieldsPage is the data of the page of the fields of a type; Shown is nil if the provider has no events.
+type fieldsPage struct {
+	Name  string
+	Types []string
+	Shown *definitionapi.ObservedType
+}
+
+// showFields shows the fields of a type, or of the provider's first type, and links to the other types.
+func (c *Console) showFields(ctx *fiber.Ctx) error {
+	p, err := c.providerOf(ctx)
+	if err != nil {
+		return err
+	}
+	q := httpapi.QueryOf(ctx, httpapi.TypeParameter)
+	if q.Err != nil {
+		return q.Err
+	}
+	data := fieldsPage{Name: p.Name()}
+	bounded, cancel := context.WithTimeout(ctx.UserContext(), httpapi.Timeout)
+	defer cancel()
+	if data.Types, err = c.API.Definitions.TypesOf(bounded, p.Name()); err != nil {
+		return err
+	}
+	eventType := q.Text("type")
+	if eventType == "" && len(data.Types) > 0 {
+		eventType = data.Types[0]
+	}
+	if eventType != "" {
+		found, err := c.API.Definitions.ObservedTypes(bounded, p.Name(), eventType, fieldSample)
+		if err != nil {
+			return err
+		}
+		data.Shown = &found.Items[0]
+	}
+	return c.Show(ctx, "fields", frame.Page{Title: p.Name() + ": fields", Section: "Providers", Data: data})
 }
 
 // queueProblems returns what keeps an ingress from reading the queues of a provider.

@@ -17,8 +17,10 @@ import (
 	"holdfast/event"
 	"holdfast/event/operation"
 	"holdfast/event/oversight"
+	"holdfast/event/shape"
 	"holdfast/operator/access"
 	"holdfast/operator/api"
+	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/console"
 	"holdfast/providers"
 )
@@ -600,4 +602,49 @@ func TestThePageOfAProviderSaysWhatIsMissing(t *testing.T) {
 	require.Contains(t, page, "No credential for the provider")
 	_, page = viewer.get(v.url + "/console/providers/adyen")
 	require.NotContains(t, page, `id="recovery"`)
+}
+
+// shopShapes has one type, which lacks the field that its definition needs.
+type shopShapes struct{}
+
+func (shopShapes) Types(context.Context, string, int) ([]shape.Observed, error) {
+	known := shape.New("salt")
+	for range 20 {
+		known.Add(idOfShop, time.Now(), map[string]any{"id": "e1", "order": "o1"})
+	}
+	known.Add(idOfShop, time.Now(), map[string]any{"id": "e1"})
+	return []shape.Observed{{Provider: "shop", Type: "paid", LastEvent: idOfShop, At: time.Now(), Shape: known}}, nil
+}
+
+func (shopShapes) Sample(context.Context, string, string, string, int) ([]event.Record, error) {
+	return []event.Record{{Receipt: event.Receipt{ID: idOfShop, Provider: "shop"}, Body: []byte(`{"id":"e1","order":"secret-o1"}`)}}, nil
+}
+
+const idOfShop = "01a2ae5d-0000-7000-8000-000000000001"
+
+// The page of a type shows its fields, the rules that read them, and what changed since when; a viewer sees no value.
+func TestTheFieldsOfAType(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte("name: shop\nsecrets: SHOP_SECRET\n"+
+		"auth: [{token: {in: header, name: x-token}}]\ntype: .body.type\nkey: {parts: [.body.id]}\n"+
+		"entities: [{kind: order, id: .body.order, op: patch}]\n"), 0o600))
+	live, err := providers.LoadLive(dir, nil, nil, nil)
+	require.NoError(t, err)
+	s := startWith(t, console.Options{Definitions: live, API: &api.API{Definitions: &definitionapi.API{
+		Live: func() *providers.Live { return live }, Shapes: shopShapes{},
+	}}})
+	v := s.as(t, access.RoleViewer)
+	_, page := v.get(s.url + "/console/providers/shop")
+	require.Contains(t, page, `href="/console/providers/shop/fields"`)
+	_, page = v.get(s.url + "/console/providers/shop/fields")
+	for _, shown := range []string{
+		"<code>order</code>", "100%", "<code>entities[0].id</code>", `<span class="state warn">missing in some events</span>`,
+		"the latest 1 events",
+	} {
+		require.Contains(t, page, shown)
+	}
+	require.NotContains(t, page, "secret-o1")
+	missing, _ := v.get(s.url + "/console/providers/shop/fields?type=other")
+	require.Equal(t, 404, missing.StatusCode)
 }

@@ -41,6 +41,7 @@ func TestTemplatesReadExistingFields(t *testing.T) {
 		"event_type":   shown[eventtypes.Page]{},
 		"event_types":  shown[eventtypes.List]{},
 		"events":       shown[eventList]{},
+		"fields":       shown[fieldsPage]{},
 		"form":         shown[*form]{},
 		"found":        shown[matches]{},
 		"dead_letter":  shown[deadLetterPage]{},

@@ -64,7 +64,7 @@ func ReadsOf(x *jq.Expression) (all []shape.Read) {
 	}
 	for _, path := range x.Dependencies.Fields {
 		if len(path) > 0 {
-			all = append(all, shape.Read{Path: shape.Path(path), Rule: x.Field})
+			all = append(all, shape.Read{Path: shape.Path(path), Rule: x.Field, HasOther: len(x.Paths) > 1})
 		}
 	}
 	return all

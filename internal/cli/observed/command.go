@@ -77,7 +77,7 @@ func writeFields(w io.Writer, found list) error {
 			if f.Values > 0 {
 				values = strconv.Itoa(f.Values)
 			}
-			fields.Row(f.Path, shape.Kinds(f.Kinds), percent(f.Present), values, strings.Join(f.ReadBy, " "))
+			fields.Row(f.Path, shape.Kinds(f.Kinds), f.Percent(), values, strings.Join(f.ReadBy, " "))
 		}
 		if err := fields.Flush(); err != nil {
 			return err
@@ -100,15 +100,6 @@ func readOf(t definitionapi.ObservedType) string {
 		text += fmt.Sprintf("; %d weren't read: too large, or not decodable", t.Skipped)
 	}
 	return text
-}
-
-// percent rounds so that only what is always there has 100%.
-func percent(share float64) string {
-	n := int(share * 100)
-	if n == 0 && share > 0 {
-		return "<1%"
-	}
-	return strconv.Itoa(n) + "%"
 }
 
 func writeChanges(w io.Writer, all []shape.FieldChange) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -94,7 +95,11 @@ func (a *API) ObservedTypes(
 	if err != nil {
 		return list, err
 	}
-	all, err := a.Shapes.Types(ctx, provider, maxTypes+1)
+	limit := maxTypes + 1
+	if eventType != "" {
+		limit = math.MaxInt32
+	}
+	all, err := a.Shapes.Types(ctx, provider, limit)
 	if err != nil {
 		return list, err
 	}
@@ -124,6 +129,15 @@ func (a *API) ObservedTypes(
 		list.Items = append(list.Items, found)
 	}
 	return list, nil
+}
+
+// TypesOf lists the types of a provider's stored events, at most 200.
+func (a *API) TypesOf(ctx context.Context, provider string) (names []string, err error) {
+	all, err := a.Shapes.Types(ctx, provider, maxTypes)
+	for _, o := range all {
+		names = append(names, o.Type)
+	}
+	return names, err
 }
 
 func newObservedType(p *providers.Provider, o shape.Observed, sample []event.Record) (t ObservedType, err error) {
