@@ -45,6 +45,7 @@ var commandsOfTheAPI = []struct {
 	{line: "dlq edit 2 --file BODY", route: "POST /dead-letters/:id/edit", once: true},
 	{line: "dlq delete 2 --reason test", route: "DELETE /dead-letters/:id", once: true},
 	{line: "dlq cleanup --older-than 1d", route: "POST /dead-letters/cleanup"},
+	{line: "types stripe", route: "GET /observed-types/:provider"},
 	{line: "conflict list", route: "GET /conflicts"},
 	{line: "error list", route: "GET /errors"},
 	{line: "error show 1", route: "GET /errors/:id"},

@@ -51,7 +51,7 @@ func Command() *cobra.Command {
 			}
 		})
 	})
-	command.Flags().StringVar(&eventType, "type", "", "only this type of event")
+	command.Flags().StringVar(&eventType, "type", "", "only those of this type")
 	command.Flags().IntVar(&events, "events", 100, "how many of the latest events of each type to read, 500 at most")
 	command.Flags().BoolVar(&typeScript, "typescript", false, "print TypeScript types")
 	command.Flags().BoolVar(&golang, "go", false, "print Go types")
