@@ -69,7 +69,8 @@ func TestARenamedFieldAlertsBeforeADeadLetter(t *testing.T) {
 	require.NoError(t, err, shown)
 	text := strings.Join(strings.Fields(shown), " ")
 	for _, line := range []string{
-		"order.paid: fields of the latest 22 events", "order.customer string 90%", "entities[0].id", "order.buyer string 9%", "new field",
+		"order.paid: fields of the latest 22 events", "order.customer string 90%", "entities[0].id",
+		"order.buyer string 9%", "new field",
 		"missing in some events",
 	} {
 		require.Contains(t, text, line)

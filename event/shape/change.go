@@ -113,7 +113,9 @@ func (c FieldChange) dependents(reads []Read) (rules []string) {
 	isMissing := c.Kind == SometimesMissing || c.Kind == MissingField
 	for _, r := range reads {
 		below, ok := strings.CutPrefix(r.Path, c.Path)
-		ok = ok && !(isMissing && r.HasOther)
+		if isMissing && r.HasOther {
+			continue
+		}
 		if ok && (below == "" || below[0] == '.' || below[0] == '[') && !slices.Contains(rules, r.Rule) {
 			rules = append(rules, r.Rule)
 		}

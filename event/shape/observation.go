@@ -60,7 +60,8 @@ type observation struct {
 }
 
 func (o *observation) note(path string, kind ChangeKind, from []Kind, to Kind) {
-	if o.shape.Events < enough || slices.ContainsFunc(o.found, func(c FieldChange) bool { return c.Path == path && c.Kind == kind }) {
+	isFound := slices.ContainsFunc(o.found, func(c FieldChange) bool { return c.Path == path && c.Kind == kind })
+	if o.shape.Events < enough || isFound {
 		return
 	}
 	o.found = append(o.found, FieldChange{Path: path, Kind: kind, From: from, To: to, Since: o.received, EventID: o.eventID})

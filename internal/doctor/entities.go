@@ -83,7 +83,8 @@ func (d *doctor) examineFields(ctx context.Context) {
 	detail, provider := "none that a definition needs has changed in the last 7 days", "PROVIDER"
 	if len(found) > 0 {
 		provider = found[0].Provider
-		detail = fmt.Sprintf("%s changed at fields that the definition needs", word.Count(int64(len(found)), "event type", "event types"))
+		types := word.Count(int64(len(found)), "event type", "event types")
+		detail = types + " changed at fields that the definition needs"
 		for _, o := range found[:min(len(found), maxNamed)] {
 			c := o.Shape.Changes[len(o.Shape.Changes)-1]
 			detail += fmt.Sprintf("; %s %s: %s (for %s), %s since %s", o.Provider, o.Type, c.Path, strings.Join(c.ReadBy, ", "),

@@ -98,8 +98,8 @@ func (s *Store) DueTypes(ctx context.Context, limit int) ([]shape.Observed, erro
 	return found, postgres.Failure("find types to observe", err)
 }
 
-// Sample returns the newest events of a type after an event, oldest first, at most limit and MaxSample bytes. The body of one with
-// more than MaxBody is nil.
+// Sample returns the newest events of a type after an event, oldest first, at most limit and MaxSample bytes. The body of one
+// with more than MaxBody is nil.
 func (s *Store) Sample(ctx context.Context, provider, eventType, after string, limit int) ([]event.Record, error) {
 	if after == "" {
 		after = event.FirstIDAt(time.Time{})
@@ -126,7 +126,8 @@ func (s *Store) Save(ctx context.Context, o shape.Observed) error {
 			until = &end
 		}
 	}
-	_, err = s.db.Exec(ctx, save, postgres.Clean(o.Provider), postgres.Clean(o.Type), o.LastEvent, o.At, string(text), until, maxOfProvider)
+	_, err = s.db.Exec(ctx, save, postgres.Clean(o.Provider), postgres.Clean(o.Type), o.LastEvent, o.At, string(text), until,
+		maxOfProvider)
 	return postgres.Failure("save observed fields of "+o.Provider, err)
 }
 

@@ -25,8 +25,8 @@ func writeGo(w io.Writer, provider string, all []definitionapi.ObservedType) err
 		fmt.Fprintf(&b, "\n// %s is the event type %s, from %d events.\ntype %s %s\n", name, lineOf(t.Type), t.Events, name,
 			goType(&schema))
 	}
-	head := fmt.Sprintf("// Package %[1]s was inferred by holdfast types %[2]s --go from stored events. An event may have other fields\n"+
-		"// and values.\npackage %[1]s\n", packageName(provider), lineOf(provider))
+	head := fmt.Sprintf("// Package %[1]s was inferred by holdfast types %[2]s --go from stored events. An event may have other\n"+
+		"// fields and values.\npackage %[1]s\n", packageName(provider), lineOf(provider))
 	if strings.Contains(b.String(), rawType) {
 		head += "\nimport \"encoding/json\"\n"
 	}

@@ -56,7 +56,8 @@ func TestTheGoTypesCompile(t *testing.T) {
 	require.NoError(t, err, b.String())
 	text := strings.Join(strings.Fields(b.String()), " ")
 	for _, line := range []string{
-		"package shop7 ", "type OrderPaid struct", "type OrderPaid2 string", "ID string `json:\"id\"`", "OrderID int64 `json:\"order-id\"`",
+		"package shop7 ", "type OrderPaid struct", "type OrderPaid2 string", "ID string `json:\"id\"`",
+		"OrderID int64 `json:\"order-id\"`",
 		"OrderID2 int64 `json:\"order_id\"`", "Paid *bool `json:\"paid,omitempty\"`", "Price float64 `json:\"price\"`",
 		"Odd json.RawMessage `json:\"odd\"`", "Lines []struct {", "ByMail map[string]int64", "None []json.RawMessage",
 	} {

@@ -85,8 +85,8 @@ func (a *API) listObservedTypes(c *fiber.Ctx) (list httpapi.List[ObservedType], 
 	return a.ObservedTypes(ctx, name, eventType, events)
 }
 
-// ObservedTypes reads the latest events of a provider's type, or for "" of all of its types. The error is event.ErrNotFound for an
-// unknown provider or type.
+// ObservedTypes reads the latest events of a provider's type, or for "" of all of its types. The error is event.ErrNotFound for
+// an unknown provider or type.
 func (a *API) ObservedTypes(
 	ctx context.Context, provider, eventType string, events int,
 ) (list httpapi.List[ObservedType], err error) {
