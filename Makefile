@@ -100,8 +100,8 @@ test-fast: $(TEST_PARTS) $(TEST_NEEDS) ## The same tests without the race detect
 # programs, which are built without it. internal/archtest derives the list from the code.
 UNRACED := activities/eventlist activities/fetcher delivery/admin delivery/declared deploy docs/examples/worker \
 	e2e e2e/chaos e2e/cluster e2e/compose e2e/console e2e/drill e2e/importer e2e/soak e2e/versions \
-	event event/fold event/operation event/oversight event/retention internal/archtest internal/buildinfo \
-	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/cli/eventtype internal/clienttls internal/config/reference \
+	event event/fold event/operation event/oversight event/retention event/shape internal/archtest internal/buildinfo \
+	internal/cli/admin internal/cli/deadletter internal/cli/destination internal/cli/eventtype internal/cli/observed internal/clienttls internal/config/reference \
 	internal/devstack/temporalserver internal/payloadcodec internal/printable internal/word \
 	operator/api/deliveryapi operator/console/plot operator/importer operator/launch \
 	persistence/entities persistence/eventtypes persistence/read \

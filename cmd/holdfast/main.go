@@ -47,7 +47,7 @@ func rootCommand() *cobra.Command {
 		deadletter.Command(), deadletter.ReplayCommand(), cli.Advanced(events.RebuildCommand()), events.RecoverCommand(),
 		destination.SubscriptionCommand(), destination.DestinationCommand(), destination.DeliveryCommand(), destination.ResendCommand(),
 		eventtype.Command(),
-		definition.Command(), cli.Advanced(importer.ImportCommand()), cli.Advanced(importer.CompareCommand()),
+		definition.Command(), observed.Command(), cli.Advanced(importer.ImportCommand()), cli.Advanced(importer.CompareCommand()),
 		load.SendCommand(),
 		admin.AuditCommand(), cli.Advanced(events.ConflictCommand()), admin.TokenCommand(), cli.Advanced(admin.PayloadKeyCommand()),
 		admin.ErrorCommand(), admin.StatsCommand(), admin.ReportCommand(), admin.DoctorCommand(),

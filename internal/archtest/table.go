@@ -468,7 +468,7 @@ var Table = []Rule{
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
-			"internal/word operator/api operator/api/deliveryapi operator/console/eventtypes operator/console/frame " +
+			"internal/word operator/api operator/api/definitionapi operator/api/deliveryapi operator/console/eventtypes operator/console/frame " +
 			"operator/console/gaps operator/console/manual " +
 			"operator/console/plot " +
 			"operator/access operator/guard operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
@@ -620,7 +620,7 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
-		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
+		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load internal/cli/observed " +
 			"internal/cli/importer internal/cli/admin internal/cli/agent internal/cli/destination internal/cli/events " +
 			"internal/cli/eventtype internal/config " +
 			"internal/dev internal/stores internal/process"),
