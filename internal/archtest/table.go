@@ -128,11 +128,13 @@ var Table = []Rule{
 		Ours:  list("event providers/definition providers/decode providers/jq providers/auth providers/mapping"),
 		Never: never(whyPure, "os")},
 	{Package: "providers/reading", Why: "which events a request has, and what they mean, doesn't depend on how it was received",
-		Ours:  list("event/shape event providers/definition providers/decode providers/jq providers/auth providers/mapping providers/recovery"),
+		Ours: list("event/shape event providers/definition providers/decode providers/jq providers/auth providers/mapping " +
+			"providers/recovery"),
 		Never: never(whyPure, "os", "net/http")},
 	{Package: "providers",
 		Why: "a definition is data and its engine a pure function, so that it can be tried without a server",
-		Ours: list("event/shape event event/operation providers/definition providers/decode providers/jq providers/auth providers/auth/jws " +
+		Ours: list("event/shape event event/operation providers/definition providers/decode providers/jq providers/auth " +
+			"providers/auth/jws " +
 			"providers/mapping providers/recovery providers/reading providers/receiving"),
 		Never: never(whyPure, "os/exec")},
 	{Package: "internal/lint/infer", Why: "rules about the fields of a body are general: they are independent of definitions"},
@@ -620,7 +622,8 @@ var Table = []Rule{
 		Libraries: list("github.com/spf13/cobra github.com/google/uuid"),
 		Never:     never("a sender that shares code with the ingress shares its bugs", "holdfast/ingress")},
 	{Package: "cmd/holdfast", Why: "it lists the commands and does nothing else",
-		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load internal/cli/observed " +
+		Ours: list("internal/cli internal/cli/deadletter internal/cli/definition internal/cli/listen internal/cli/load " +
+			"internal/cli/observed " +
 			"internal/cli/importer internal/cli/admin internal/cli/agent internal/cli/destination internal/cli/events " +
 			"internal/cli/eventtype internal/config " +
 			"internal/dev internal/stores internal/process"),
