@@ -159,9 +159,10 @@ var Table = []Rule{
 		Libraries: withOtel("github.com/google/uuid github.com/sony/gobreaker/v2 golang.org/x/sync"),
 		Never:     slices.Concat(neverStore, neverTemporal, never("a commit is independent of how a request arrives", "net"))},
 	{Package: "ingress/queues", Why: "which queues are read, and when a message is acknowledged, is independent of what it means",
-		Ours:      list("event event/oversight event/tally internal/broker internal/clienttls internal/proxy providers/receiving"),
-		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go"),
-		Never:     slices.Concat(neverStore, neverTemporal)},
+		Ours: list("event event/oversight event/tally internal/broker internal/clienttls internal/proxy providers/receiving"),
+		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+			"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb google.golang.org/grpc"),
+		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "workflows/runs",
 		Why:  "all calls to Temporal's client are here, so that its limits and errors are handled in one place",
 		Ours: list("event event/operation event/oversight workflows"),
@@ -228,7 +229,8 @@ var Table = []Rule{
 	{Package: "internal/proxy", Why: "a connection through a proxy is independent of what is sent, and of what may be reached"},
 	{Package: "internal/clienttls", Why: "how a client proves who it is with a certificate is independent of where that is stored"},
 	{Package: "internal/broker", Why: "a broker is reached in the same way by what sends to it and by what reads from it",
-		Libraries: list("github.com/nats-io/nats.go github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go")},
+		Libraries: list("github.com/nats-io/nats.go github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+			"cloud.google.com/go/compute/metadata golang.org/x/oauth2 google.golang.org/grpc")},
 	{Package: "delivery/handoff",
 		Why:  "how an event starts or signals a workflow in the user's Temporal, not when or for which delivery",
 		Ours: list("event delivery providers/jq"),
@@ -238,7 +240,8 @@ var Table = []Rule{
 	{Package: "delivery/queue", Why: "how an event reaches a queue of a broker, not when or for which delivery",
 		Ours: list("delivery delivery/webhook internal/broker"),
 		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
-			"github.com/minio/minio-go/v7 golang.org/x/sync"),
+			"github.com/minio/minio-go/v7 golang.org/x/sync cloud.google.com/go/pubsub/v2/apiv1/pubsubpb google.golang.org/grpc " +
+			"google.golang.org/protobuf"),
 		Never: neverStore},
 	{Package: "delivery/dispatch", Why: "deliveries are leased and settled as rows, with any sender and any store",
 		Ours:      list("event event/oversight event/tally delivery"),
@@ -513,8 +516,9 @@ var Table = []Rule{
 	{Package: "internal/devstack/proxytest", Why: "tests of several packages connect through the same proxies; the product doesn't",
 		Libraries: list("github.com/stretchr/testify")},
 	{Package: "internal/devstack/brokertest", Why: "tests of several packages use the same brokers; the product doesn't",
-		Ours:      list("internal/devstack/child"),
-		Libraries: list("github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake")},
+		Ours: list("internal/devstack/child"),
+		Libraries: list("github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake " +
+			"cloud.google.com/go/pubsub/v2 google.golang.org/grpc")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},
 	{Package: "internal/devstack/faulttest", Why: "tests of deployments share their load, stand-ins and tables; the product doesn't",

@@ -42,6 +42,8 @@ type scheme struct {
 	port   int
 	// hasPath: a path may follow the hosts.
 	hasPath bool
+	// isLocal: the hosts must be this machine.
+	isLocal bool
 }
 
 // schemes are by the kind of broker.
@@ -50,9 +52,10 @@ var schemes = map[string]map[string]scheme{
 	"rabbitmq": {"amqp": {port: 5672, hasPath: true}, "amqps": {port: 5671, secure: true, hasPath: true}},
 	"kafka":    {"kafka": {port: 9092}, "kafkas": {port: 9093, secure: true}},
 	"s3":       {"http": {port: 80}, "https": {port: 443, secure: true}},
+	"pubsub":   {"http": {port: 80, isLocal: true}, "https": {port: 443, secure: true}},
 }
 
-// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka or s3. Several hosts are separated by commas:
+// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka, s3 or pubsub. Several hosts are separated by commas:
 // kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
 func ParseAddress(kind, text string) (a Address, err error) {
 	known := schemes[kind]
@@ -76,6 +79,9 @@ func ParseAddress(kind, text string) (a Address, err error) {
 		whole, err := withPort(host, s.port)
 		if err != nil {
 			return a, err
+		}
+		if s.isLocal && !isLocal(whole) {
+			return a, errors.New("must have TLS: " + name + ":// is only for an emulator on this machine")
 		}
 		a.Hosts = append(a.Hosts, whole)
 	}
@@ -103,6 +109,13 @@ func withPort(text string, standard int) (string, error) {
 		return "", errors.New("must have hosts as host or host:port, separated by commas")
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// isLocal reports whether a host:port is on this machine.
+func isLocal(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
 // tlsFor returns the TLS configuration for a host:port; nil if the address isn't secure.

@@ -23,6 +23,9 @@ func TestTheAddressOfABroker(t *testing.T) {
 		{"nats", "tls://a:1,[::1]:2", broker.Address{Hosts: []string{"a:1", "[::1]:2"}, Secure: true}},
 		{"rabbitmq", "amqps://mq/shop%2Feu", broker.Address{Hosts: []string{"mq:5671"}, Secure: true, Path: "shop/eu"}},
 		{"rabbitmq", "amqp://mq/", broker.Address{Hosts: []string{"mq:5672"}}},
+		{"pubsub", "https://pubsub.googleapis.com", broker.Address{Hosts: []string{"pubsub.googleapis.com:443"}, Secure: true}},
+		{"pubsub", "http://localhost:8085", broker.Address{Hosts: []string{"localhost:8085"}}},
+		{"pubsub", "http://[::1]:8085", broker.Address{Hosts: []string{"[::1]:8085"}}},
 		{"kafka", "kafka://a:9092,b", broker.Address{Hosts: []string{"a:9092", "b:9092"}}},
 	} {
 		got, err := broker.ParseAddress(c.kind, c.text)
@@ -33,7 +36,8 @@ func TestTheAddressOfABroker(t *testing.T) {
 		"nats": {
 			"", "a:4222", "nats://", "http://a", "nats://me:secret@a", "nats://a/b", "nats://a:0", "nats://a:b", "nats://a:65536", "nats://a,,b", "nats://a?x",
 		},
-		"kafka": {"amqp://a", "kafka://a b"}, "rabbitmq": {"amqp://a/%zz"}, "": {"nats://a"},
+		"pubsub": {"http://pubsub.example.com", "http://127.0.0.1.example.com:8085", "grpc://a"},
+		"kafka":  {"amqp://a", "kafka://a b"}, "rabbitmq": {"amqp://a/%zz"}, "": {"nats://a"},
 	} {
 		for _, text := range texts {
 			_, err := broker.ParseAddress(kind, text)
