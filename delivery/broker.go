@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"regexp"
 	"strings"
 
 	"holdfast/providers/definition"
@@ -68,6 +69,18 @@ type S3 struct {
 	Object JQ `json:"object,omitempty"`
 }
 
+// PubSub is a topic of Google Pub/Sub. A delivery succeeds when the service has answered with the message's ID. Its URL is that
+// of the service, and the secret the JSON key of a service account. Without a secret, the machine's own identity is used.
+type PubSub struct {
+	Connection `yaml:",inline"`
+
+	// Topic is its whole name, projects/PROJECT/topics/NAME.
+	Topic string `json:"topic"`
+	// OrderingKey is a jq expression over Message.Input that returns at most 1,024 bytes. Subscriptions with ordering deliver
+	// messages with one key in the order of their publication; an empty one has none.
+	OrderingKey JQ `json:"ordering_key,omitempty"`
+}
+
 // The kinds of destinations, which are also the names of their fields.
 const (
 	KindHTTP     = "http"
@@ -76,6 +89,7 @@ const (
 	KindRabbitMQ = "rabbitmq"
 	KindKafka    = "kafka"
 	KindS3       = "s3"
+	KindPubSub   = "pubsub"
 )
 
 // kinds returns the kinds that are set. A valid destination has one.
@@ -90,6 +104,7 @@ func (d Destination) kinds() (set []string) {
 		{KindRabbitMQ, d.RabbitMQ != nil},
 		{KindKafka, d.Kafka != nil},
 		{KindS3, d.S3 != nil},
+		{KindPubSub, d.PubSub != nil},
 	} {
 		if one.isSet {
 			set = append(set, one.kind)
@@ -118,6 +133,8 @@ func (d Destination) Broker() *Connection {
 		return &d.Kafka.Connection
 	case d.S3 != nil:
 		return &d.S3.Connection
+	case d.PubSub != nil:
+		return &d.PubSub.Connection
 	}
 	return nil
 }
@@ -137,6 +154,9 @@ func (d Destination) WithBroker(change func(*Connection)) Destination {
 	case d.S3 != nil:
 		own := *d.S3
 		d.S3 = &own
+	case d.PubSub != nil:
+		own := *d.PubSub
+		d.PubSub = &own
 	default:
 		return d
 	}
@@ -157,7 +177,7 @@ func (d Destination) Link() *HTTP {
 // schemes are those of each kind's URL.
 var schemes = map[string][]string{
 	KindNATS: {"nats", "tls"}, KindRabbitMQ: {"amqp", "amqps"}, KindKafka: {"kafka", "kafkas"},
-	KindS3: {"https", "http"},
+	KindS3: {"https", "http"}, KindPubSub: {"https", "http"},
 }
 
 // checkBroker checks the fields of a queue.
@@ -193,7 +213,24 @@ func (d Destination) checkBroker(p *definition.Problems) {
 		}
 		p.Required("s3.user", d.S3.User)
 		checkJQ(p, "s3.object", d.S3.Object)
+	case d.PubSub != nil:
+		d.PubSub.check(p)
 	}
+}
+
+var validTopic = regexp.MustCompile(`^projects/[^/\s]{1,255}/topics/[^/\s]{1,255}$`)
+
+func (t PubSub) check(p *definition.Problems) {
+	if p.Required("pubsub.topic", t.Topic) && !validTopic.MatchString(t.Topic) {
+		p.Add("pubsub.topic", "must be projects/PROJECT/topics/NAME")
+	}
+	if strings.Contains(t.URL, ",") {
+		p.Add("pubsub.url", "must have one host")
+	}
+	if t.User != "" {
+		p.Add("pubsub.user", "isn't used: the secret, a service account's JSON key, names the account")
+	}
+	checkJQ(p, "pubsub.ordering_key", t.OrderingKey)
 }
 
 // maxName bounds the names of exchanges, topics, streams, buckets and users, in bytes.

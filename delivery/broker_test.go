@@ -27,6 +27,14 @@ func TestInvalidQueues(t *testing.T) {
 	require.NoError(t, delivery.Destination{Name: "shop", RabbitMQ: &shop}.Check())
 	log := delivery.Kafka{Connection: delivery.Connection{URL: "kafkas://k"}, Topic: "events"}
 	require.NoError(t, delivery.Destination{Name: "log", Kafka: &log}.Check())
+	topic := func(change func(*delivery.PubSub)) delivery.Destination {
+		to := &delivery.PubSub{
+			Connection: delivery.Connection{URL: "https://pubsub.googleapis.com"}, Topic: "projects/shop/topics/orders", OrderingKey: ".event.key",
+		}
+		change(to)
+		return delivery.Destination{Name: "orders", PubSub: to}
+	}
+	require.NoError(t, topic(func(*delivery.PubSub) {}).Check())
 	bucket := func(change func(*delivery.S3)) delivery.Destination {
 		to := &delivery.S3{Connection: delivery.Connection{URL: "https://s3.example", User: "me"}, Bucket: "webhooks"}
 		change(to)
@@ -50,6 +58,10 @@ func TestInvalidQueues(t *testing.T) {
 		"nats.certificate and nats.key must be set": stock(func(n *delivery.NATS) { n.Key = "hunter.pem" }),
 		"nats.proxy must be":                        stock(func(n *delivery.NATS) { n.Proxy = "a b" }),
 		"nats.user must be one line":                stock(func(n *delivery.NATS) { n.User = "a\nb" }),
+		"pubsub.topic is missing":                   topic(func(p *delivery.PubSub) { p.Topic = "" }),
+		"pubsub.topic must be projects/":            topic(func(p *delivery.PubSub) { p.Topic = "orders" }),
+		"pubsub.user isn't used":                    topic(func(p *delivery.PubSub) { p.User = "me" }),
+		"pubsub.url must have one host":             topic(func(p *delivery.PubSub) { p.URL = "https://a,b" }),
 		"s3.url must have one host":                 bucket(func(s *delivery.S3) { s.URL = "https://a,b" }),
 		"s3.bucket must be one line":                bucket(func(s *delivery.S3) { s.Bucket = strings.Repeat("b", 256) }),
 		"s3.region must be one line":                bucket(func(s *delivery.S3) { s.Region = "a\nb" }),

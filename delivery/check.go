@@ -62,7 +62,7 @@ func (d Destination) Check() error {
 	case len(set) > 1:
 		p.Add(set[0], "and %s are both set: use one of them", set[1])
 	case len(set) == 0:
-		p.Add("http", "or temporal is missing: set one of them, or one of nats, rabbitmq, kafka and s3")
+		p.Add("http", "or temporal is missing: set one of them, or one of nats, rabbitmq, kafka, s3 and pubsub")
 	case d.HTTP != nil:
 		d.HTTP.check(p)
 	case d.Temporal != nil:

@@ -59,9 +59,9 @@ func newLinks(idle time.Duration) *links {
 // idOf identifies a connection: with another secret, setting or certificate file, a destination has another one.
 func idOf(t delivery.Target, way webhook.Way) [sha256.Size]byte {
 	to := t.Destination
-	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %#v %q %x %s",
-		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), t.Secrets, way.ID,
-		time.Duration(to.Timeout)))
+	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %#v %#v %q %x %s",
+		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), value(to.PubSub),
+		t.Secrets, way.ID, time.Duration(to.Timeout)))
 }
 
 func value[T any](p *T) (v T) {
@@ -174,6 +174,8 @@ func (l *link) connect(ctx context.Context, t delivery.Target, way webhook.Way) 
 		return connectRabbitMQ(ctx, c, *to.RabbitMQ)
 	case to.S3 != nil:
 		return connectS3(ctx, c, *to.S3)
+	case to.PubSub != nil:
+		return connectPubSub(c, *to.PubSub)
 	}
 	return connectKafka(ctx, c, to)
 }
@@ -196,13 +198,15 @@ func (l *link) dialError() error {
 }
 
 // secretOf returns the newest secret of a destination. Each line of a variable counts as a secret, so those of a credentials file
-// of NATS are put together.
+// of NATS, or of a key of Google, are put together.
 func secretOf(t delivery.Target) string {
 	switch {
 	case len(t.Secrets) == 0:
 		return ""
 	case t.Destination.NATS != nil && strings.HasPrefix(t.Secrets[0], "-----BEGIN NATS USER JWT-----"):
 		return strings.Join(t.Secrets, "\n")
+	case t.Destination.PubSub != nil:
+		return firstJSON(strings.Join(t.Secrets, "\n"))
 	}
 	return t.Secrets[0]
 }

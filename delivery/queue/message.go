@@ -26,7 +26,7 @@ type message struct {
 	attributes []delivery.Attribute
 	// headers are the others, without the content type.
 	headers []header
-	// key is the subject, the routing key, the partition key or the name of an object.
+	// key is the subject, the routing key, the partition or ordering key, or the name of an object.
 	key       string
 	eventType string
 }
@@ -61,7 +61,7 @@ func (s *Sender) build(ctx context.Context, t delivery.Target, j delivery.Job, m
 	return out, checkKey(t.Destination, key)
 }
 
-// key evaluates the expression for the subject, routing key or partition key.
+// key evaluates the expression for the subject, routing key, partition key or ordering key.
 func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Message) (string, error) {
 	field, source := "nats.subject", delivery.JQ("")
 	switch {
@@ -73,6 +73,8 @@ func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Me
 		field, source = "kafka.partition_key", to.Kafka.PartitionKey
 	case to.S3 != nil:
 		field, source = "s3.object", to.S3.Object
+	case to.PubSub != nil:
+		field, source = "pubsub.ordering_key", to.PubSub.OrderingKey
 	}
 	if source == "" {
 		return "", nil
@@ -81,7 +83,7 @@ func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Me
 	if err != nil {
 		return "", err
 	}
-	if value == nil && to.Kafka != nil {
+	if value == nil && (to.Kafka != nil || to.PubSub != nil) {
 		return "", nil
 	}
 	text, ok := value.(string)
@@ -101,6 +103,10 @@ func checkKey(to delivery.Destination, key string) error {
 	case to.S3 != nil && !isObject(key):
 		return final(codeName, "s3.object must return at most 1,024 bytes that don't begin with /, without . and .. as folders")
 	case to.S3 != nil:
+		return nil
+	case to.PubSub != nil && len(key) > maxOrderingKey:
+		return final(codeName, "pubsub.ordering_key must return at most 1,024 bytes: use an ID, or a hash of the value")
+	case to.PubSub != nil:
 		return nil
 	case len(key) > maxKey:
 		return final(codeName, "the subject or routing key is longer than 255 bytes")

@@ -241,7 +241,7 @@ func TestABrokerThatIsDown(t *testing.T) {
 	j, m := order(1)
 	for _, to := range []delivery.Target{
 		toNATS("nats://"+listener.Addr().String(), nil), toRabbitMQ("amqp://"+listener.Addr().String(), nil),
-		toKafka("kafka://"+listener.Addr().String(), nil),
+		toKafka("kafka://"+listener.Addr().String(), nil), toPubSub(listener.Addr().String(), nil),
 	} {
 		r := send(t, s, to, j, m)
 		require.Equal(t, delivery.Bad, r.Kind, r)

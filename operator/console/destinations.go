@@ -76,6 +76,8 @@ func targetOf(d delivery.Destination) string {
 		return "topic " + d.Kafka.Topic + " of " + d.Kafka.URL
 	case d.S3 != nil:
 		return "bucket " + d.S3.Bucket + " of " + d.S3.URL
+	case d.PubSub != nil:
+		return d.PubSub.Topic + " of " + d.PubSub.URL
 	case d.Temporal == nil:
 		return ""
 	case d.Temporal.Profile == "":

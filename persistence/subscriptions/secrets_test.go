@@ -43,6 +43,7 @@ func TestVariablesOfQueues(t *testing.T) {
 		{RabbitMQ: &delivery.RabbitMQ{Connection: at("amqp://a"), RoutingKey: `"s"`}},
 		{Kafka: &delivery.Kafka{Connection: at("kafka://a"), Topic: "t"}},
 		{S3: &delivery.S3{Connection: at("https://a"), Bucket: "webhooks"}},
+		{PubSub: &delivery.PubSub{Connection: delivery.Connection{URL: "https://a", Secrets: c.Secrets}, Topic: "projects/p/topics/t"}},
 	} {
 		d.Name = d.Kind()
 		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, integrator)

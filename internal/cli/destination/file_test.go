@@ -240,6 +240,7 @@ destinations:
   stock: {nats: {url: nats://nats.example.com, user: me, stream: STOCK, subject: '"stock." + .event.type'}, rate: {requests: 5, per: 1s}}
   shop: {rabbitmq: {url: amqps://mq.example.com/shop, exchange: orders, routing_key: .event.type}}
   log: {kafka: {url: "kafka://a:9092,b:9092", topic: events, partition_key: .event.key}}
+  cloud: {pubsub: {url: "https://pubsub.googleapis.com", topic: projects/shop/topics/orders, ordering_key: .event.key}}
 subscriptions:
   orders: {to: stock, body: cloudevents}
 `))
@@ -250,6 +251,7 @@ subscriptions:
 	}, *f.Destinations["stock"].NATS)
 	require.Equal(t, delivery.JQ(".event.type"), f.Destinations["shop"].RabbitMQ.RoutingKey)
 	require.Equal(t, "kafka://a:9092,b:9092", f.Destinations["log"].Broker().URL)
+	require.Equal(t, "projects/shop/topics/orders", f.Destinations["cloud"].PubSub.Topic)
 	_, err = readFile([]byte("destinations: {stock: {nats: {url: nats://a, sream: STOCK}}}"))
 	require.ErrorContains(t, err, "sream")
 }
