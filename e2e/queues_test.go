@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"holdfast/internal/devstack/brokertest"
 )
@@ -136,6 +139,27 @@ func TestNoMessageOfAQueueIsLost(t *testing.T) {
 		i.loseNothing(t, b, func(t *testing.T, bodies []string) {
 			t.Helper()
 			publishRabbit(t, b, bodies)
+		})
+	})
+	t.Run("PubSub", func(t *testing.T) { // a stand-in, which delivers all messages again after its kill
+		t.Parallel()
+		b := brokertest.PubSub(t, "orders")
+		i := newInstallationReading(t, "pubsub", "http://"+b.Address, "projects/test/subscriptions/orders")
+		conn, err := grpc.NewClient(b.Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		topics := pubsubpb.NewPublisherClient(conn)
+		i.loseNothing(t, b, func(t *testing.T, bodies []string) {
+			t.Helper()
+			for _, body := range bodies {
+				request := &pubsubpb.PublishRequest{
+					Topic: "projects/test/topics/orders", Messages: []*pubsubpb.PubsubMessage{{Data: []byte(body)}},
+				}
+				eventually(t, time.Minute, "the message is published", func() error {
+					_, err := topics.Publish(t.Context(), request)
+					return err
+				})
+			}
 		})
 	})
 }

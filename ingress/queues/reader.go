@@ -159,6 +159,8 @@ func open(ctx context.Context, q receiving.Queue, e Environment, create bool) (s
 		return openNATS(ctx, q, c, create)
 	case receiving.RabbitMQ:
 		return openRabbitMQ(ctx, q, c)
+	case receiving.PubSub:
+		return openPubSub(ctx, q, c)
 	default:
 		return openKafka(ctx, q, c, create)
 	}

@@ -2,17 +2,18 @@ package definition
 
 // Queue is a queue of a broker, whose messages are events under the definition.
 type Queue struct {
-	// Broker is nats (JetStream), rabbitmq or kafka.
+	// Broker is nats (JetStream), rabbitmq, kafka or pubsub (Google).
 	Broker string `yaml:"broker"`
 	// URL has the hosts, without credentials.
 	URL string `yaml:"url"`
-	// Name is the stream, the queue or the topic.
+	// Name is the stream, the queue, the topic, or the subscription of Pub/Sub as projects/PROJECT/subscriptions/NAME.
 	Name string `yaml:"name"`
 	// Group is the durable consumer of NATS, or the consumer group of Kafka; holdfast-NAME by default.
 	Group string `yaml:"group"`
 	// Subjects limits what a consumer of NATS reads of the stream.
 	Subjects []string `yaml:"subjects"`
-	// User is the user's name; Secrets is the variable with the password, or with other credentials.
+	// User is the user's name; Secrets is the variable with the password, or with other credentials, such as the JSON key of a
+	// service account for Pub/Sub.
 	User    string `yaml:"user"`
 	Secrets string `yaml:"secrets"`
 	// Mechanism is the SASL mechanism, for Kafka: SCRAM-SHA-512 (default), SCRAM-SHA-256 or PLAIN.

@@ -2,6 +2,7 @@ package receiving
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ const (
 	NATS     = "nats"
 	RabbitMQ = "rabbitmq"
 	Kafka    = "kafka"
+	PubSub   = "pubsub"
 )
 
 // queueSchemes has the schemes of each broker's URLs.
@@ -21,7 +23,11 @@ var queueSchemes = map[string][]string{
 	NATS:     {"nats://", "tls://"},
 	RabbitMQ: {"amqp://", "amqps://"},
 	Kafka:    {"kafka://", "kafkas://"},
+	PubSub:   {"https://", "http://"},
 }
+
+// validSubscription is the name of a subscription of Google Pub/Sub.
+var validSubscription = regexp.MustCompile(`^projects/[^/\s]+/subscriptions/[^/\s]+$`)
 
 // Queue is a queue that an ingress reads.
 type Queue struct {
@@ -54,9 +60,11 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 		if !c.Required(at+".broker", q.Broker) {
 			continue
 		}
-		q.Broker = c.OneOf(at+".broker", q.Broker, NATS, RabbitMQ, Kafka)
+		q.Broker = c.OneOf(at+".broker", q.Broker, NATS, RabbitMQ, Kafka, PubSub)
 		c.checkQueueURL(at+".url", q)
-		c.Required(at+".name", q.Name)
+		if c.Required(at+".name", q.Name) && q.Broker == PubSub {
+			c.checkPubSub(at, q)
+		}
 		c.checkQueueSecrets(at, q)
 		c.checkOnly(at+".group", q.Group != "", q.Broker, NATS, Kafka)
 		c.checkOnly(at+".subjects", len(q.Subjects) > 0, q.Broker, NATS)
@@ -93,6 +101,15 @@ func (c compiler) checkQueueSecrets(at string, q definition.Queue) {
 	}
 	if (q.Certificate == "") != (q.Key == "") {
 		c.Add(at+".certificate", "and key must both be set, or neither")
+	}
+}
+
+func (c compiler) checkPubSub(at string, q definition.Queue) {
+	if !validSubscription.MatchString(q.Name) {
+		c.Add(at+".name", "must be projects/PROJECT/subscriptions/NAME")
+	}
+	if q.User != "" {
+		c.Add(at+".user", "isn't used: the key under secrets names the account")
 	}
 }
 
