@@ -71,7 +71,7 @@ release-parts: ## Check the parts of a release, without compiling it
 	go test -C tools/release -count=1 ./... $(QUIETLY)
 
 TEST_PARTS = $(if $(filter ./...,$(PACKAGES)),api-clients chart demo-parts queries release-parts test-bench)
-TEST_NEEDS = $(TEMPORAL) bin/tctl bin/versitygw server bin/gotestsum $(CLIENTS_INSTALLED)
+TEST_NEEDS = $(TEMPORAL) bin/tctl bin/versitygw bin/sqs server bin/gotestsum $(CLIENTS_INSTALLED)
 
 # test-both makes two targets and prints the slowest tests of both. SHARING prefixes it.
 define test-both
@@ -322,7 +322,7 @@ fmt: ## Format the code
 	gofmt -w .
 
 .PHONY: tools
-tools: bin/temporal bin/tctl bin/versitygw bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
+tools: bin/temporal bin/tctl bin/versitygw bin/sqs bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
 
 .PHONY: clients
 clients: $(CLIENTS) ## Fetch from npm the providers' client libraries, for e2e/clients, and what the examples in TypeScript need
@@ -377,6 +377,10 @@ bin/tctl: tools/tctl/go.mod
 # An S3 server for the tests of the archive.
 bin/versitygw: tools/s3/go.mod
 	$(call build-tool,s3,github.com/versity/versitygw/cmd/versitygw,1 minute)
+
+# An emulator of SQS for the tests of queues.
+bin/sqs: tools/sqs/go.mod tools/sqs/main.go
+	$(call build-tool,sqs,.,1 minute)
 
 bin/gotestsum: tools/gotestsum/go.mod
 	$(call build-tool,gotestsum,gotest.tools/gotestsum,10 seconds)

@@ -81,6 +81,18 @@ type PubSub struct {
 	OrderingKey JQ `json:"ordering_key,omitempty"`
 }
 
+// SQS is a queue of Amazon SQS. A delivery succeeds when the service has answered that it has the message. Its URL is that of the
+// queue without its name, User the ID of an access key, and the secret that key.
+type SQS struct {
+	Connection `yaml:",inline"`
+
+	// Queue is the queue's name. That of a FIFO queue ends with .fifo.
+	Queue string `json:"queue"`
+	// Group is a jq expression over Message.Input that returns the message's group. In a FIFO queue, a message with an empty one is
+	// a group of its own.
+	Group JQ `json:"group,omitempty"`
+}
+
 // The kinds of destinations, which are also the names of their fields.
 const (
 	KindHTTP     = "http"
@@ -90,6 +102,7 @@ const (
 	KindKafka    = "kafka"
 	KindS3       = "s3"
 	KindPubSub   = "pubsub"
+	KindSQS      = "sqs"
 )
 
 // kinds returns the kinds that are set. A valid destination has one.
@@ -105,6 +118,7 @@ func (d Destination) kinds() (set []string) {
 		{KindKafka, d.Kafka != nil},
 		{KindS3, d.S3 != nil},
 		{KindPubSub, d.PubSub != nil},
+		{KindSQS, d.SQS != nil},
 	} {
 		if one.isSet {
 			set = append(set, one.kind)
@@ -135,6 +149,8 @@ func (d Destination) Broker() *Connection {
 		return &d.S3.Connection
 	case d.PubSub != nil:
 		return &d.PubSub.Connection
+	case d.SQS != nil:
+		return &d.SQS.Connection
 	}
 	return nil
 }
@@ -157,6 +173,9 @@ func (d Destination) WithBroker(change func(*Connection)) Destination {
 	case d.PubSub != nil:
 		own := *d.PubSub
 		d.PubSub = &own
+	case d.SQS != nil:
+		own := *d.SQS
+		d.SQS = &own
 	default:
 		return d
 	}
@@ -177,7 +196,7 @@ func (d Destination) Link() *HTTP {
 // schemes are those of each kind's URL.
 var schemes = map[string][]string{
 	KindNATS: {"nats", "tls"}, KindRabbitMQ: {"amqp", "amqps"}, KindKafka: {"kafka", "kafkas"},
-	KindS3: {"https", "http"}, KindPubSub: {"https", "http"},
+	KindS3: {"https", "http"}, KindSQS: {"https", "http"}, KindPubSub: {"https", "http"},
 }
 
 // checkBroker checks the fields of a queue.
@@ -215,6 +234,8 @@ func (d Destination) checkBroker(p *definition.Problems) {
 		checkJQ(p, "s3.object", d.S3.Object)
 	case d.PubSub != nil:
 		d.PubSub.check(p)
+	case d.SQS != nil:
+		d.SQS.check(p)
 	}
 }
 
@@ -232,6 +253,21 @@ func (t PubSub) check(p *definition.Problems) {
 	}
 	checkJQ(p, "pubsub.ordering_key", t.OrderingKey)
 }
+
+func (s SQS) check(p *definition.Problems) {
+	_, rest, _ := strings.Cut(s.URL, "://")
+	if host, account, _ := strings.Cut(rest, "/"); s.URL != "" &&
+		(strings.Contains(host, ",") || account == "" || strings.Contains(account, "/")) {
+		p.Add("sqs.url", "must be the queue's URL without its name, such as https://sqs.eu-central-1.amazonaws.com/123456789012")
+	}
+	p.Required("sqs.user", s.User)
+	if p.Required("sqs.queue", s.Queue) && !validQueue.MatchString(s.Queue) {
+		p.Add("sqs.queue", "must be 1 to 80 of A-Z, a-z, 0-9, - and _; the name of a FIFO queue ends with .fifo")
+	}
+	checkJQ(p, "sqs.group", s.Group)
+}
+
+var validQueue = regexp.MustCompile(`^[A-Za-z0-9_-]{1,75}(\.fifo|[A-Za-z0-9_-]{0,5})$`)
 
 // maxName bounds the names of exchanges, topics, streams, buckets and users, in bytes.
 const maxName = 255

@@ -41,6 +41,12 @@ func TestInvalidQueues(t *testing.T) {
 		return delivery.Destination{Name: "lake", S3: to}
 	}
 	require.NoError(t, bucket(func(*delivery.S3) {}).Check())
+	queue := func(change func(*delivery.SQS)) delivery.Destination {
+		to := &delivery.SQS{Connection: delivery.Connection{URL: "https://sqs.example/1", User: "me"}, Queue: "orders.fifo"}
+		change(to)
+		return delivery.Destination{Name: "shop", SQS: to}
+	}
+	require.NoError(t, queue(func(*delivery.SQS) {}).Check())
 	both := stock()
 	both.Kafka = &log
 	wrong := log
@@ -65,6 +71,10 @@ func TestInvalidQueues(t *testing.T) {
 		"s3.url must have one host":                 bucket(func(s *delivery.S3) { s.URL = "https://a,b" }),
 		"s3.bucket must be one line":                bucket(func(s *delivery.S3) { s.Bucket = strings.Repeat("b", 256) }),
 		"s3.region must be one line":                bucket(func(s *delivery.S3) { s.Region = "a\nb" }),
+		"sqs.url must be the queue's URL without":   queue(func(s *delivery.SQS) { s.URL = "https://sqs.example/1/orders" }),
+		"sqs.user is missing":                       queue(func(s *delivery.SQS) { s.User = "" }),
+		"sqs.queue is missing":                      queue(func(s *delivery.SQS) { s.Queue = "" }),
+		"sqs.queue must be 1 to 80":                 queue(func(s *delivery.SQS) { s.Queue = "orders.fi" }),
 		"kafka.mechanism":                           {Name: "log", Kafka: &wrong},
 		"rabbitmq.routing_key is missing":           {Name: "shop", RabbitMQ: &delivery.RabbitMQ{Connection: shop.Connection}},
 	} {
@@ -73,6 +83,8 @@ func TestInvalidQueues(t *testing.T) {
 		require.NotContains(t, err.Error(), "hunter")
 	}
 	require.ErrorContains(t, delivery.Subscription{Name: "s", To: "stock", Start: &delivery.Start{}}.CheckFor(stock()), "is a queue (nats)")
+	err := delivery.Subscription{Name: "s", To: "shop", Body: "cloudevents-binary"}.CheckFor(queue(func(*delivery.SQS) {}))
+	require.ErrorContains(t, err, "use cloudevents")
 	for _, body := range []string{"cloudevents", "cloudevents-binary", "raw", "envelope", ".body"} {
 		require.NoError(t, delivery.Subscription{Name: "s", To: "stock", Body: body}.CheckFor(stock()), body)
 	}

@@ -62,7 +62,7 @@ func (d Destination) Check() error {
 	case len(set) > 1:
 		p.Add(set[0], "and %s are both set: use one of them", set[1])
 	case len(set) == 0:
-		p.Add("http", "or temporal is missing: set one of them, or one of nats, rabbitmq, kafka, s3 and pubsub")
+		p.Add("http", "or temporal is missing: set one of them, or one of nats, rabbitmq, kafka, s3, sqs and pubsub")
 	case d.HTTP != nil:
 		d.HTTP.check(p)
 	case d.Temporal != nil:
@@ -180,6 +180,9 @@ func (s Subscription) CheckFor(to Destination) error {
 	}
 	if to.Broker() != nil && len(forms) > 0 {
 		p.Add(forms[0], "needs a Temporal destination: %s is a queue (%s)", to.Name, to.Kind())
+	}
+	if to.SQS != nil && s.Body == BodyCloudEventsBinary {
+		p.Add("body", "can't be %s, for which CloudEvents has no binding to SQS: use %s", BodyCloudEventsBinary, BodyCloudEvents)
 	}
 	if to.Temporal != nil && len(forms) == 0 {
 		p.Add("start", "or signal or signal_with_start is missing: %s is a task queue", to.Name)

@@ -23,6 +23,7 @@ type Destination struct {
 	Kafka    *Kafka    `json:"kafka,omitempty"`
 	S3       *S3       `json:"s3,omitempty"`
 	PubSub   *PubSub   `json:"pubsub,omitempty"`
+	SQS      *SQS      `json:"sqs,omitempty"`
 	// Rate limits attempts; without it, they are unlimited.
 	Rate *Rate `json:"rate,omitempty"`
 	// InFlight is the max number of concurrent attempts across all processes; 16 by default.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ import (
 // queuedOrders is a definition that reads a queue.
 const queuedOrders = `
 name: orders
-queues: [{broker: %s, url: %s, name: %s}]
+queues: [{%s}]
 type: .body.type
 untyped: reject
 key: {parts: [.body.id]}
@@ -32,12 +33,12 @@ entities: [{kind: order, id: .body.id, op: snapshot, state: .body}]
 refuse: [{when: .body.total < 0, message: the total is negative}]
 `
 
-func newInstallationReading(t *testing.T, broker, url, name string) *installation {
+func newInstallationReading(t *testing.T, queue string, env ...string) *installation {
 	t.Helper()
 	dir := t.TempDir()
-	text := fmt.Sprintf(queuedOrders, broker, url, name)
+	text := fmt.Sprintf(queuedOrders, queue)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "orders.yaml"), []byte(text), 0o600))
-	return newInstallation(t, append(impatience, "HOLDFAST_PROVIDERS_DIR="+dir)...)
+	return newInstallation(t, slices.Concat(impatience, env, []string{"HOLDFAST_PROVIDERS_DIR=" + dir})...)
 }
 
 func orderMessage(n int) string { return fmt.Sprintf(`{"id":"order_%04d","type":"paid","total":1}`, n) }
@@ -77,7 +78,7 @@ func TestMessagesOfNATSTakeThePathOfRequests(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NATS(t, "", "")
 	js := jetStream(t, b)
-	i := newInstallationReading(t, "nats", "nats://"+b.Address, "ORDERS")
+	i := newInstallationReading(t, "broker: nats, name: ORDERS, url: nats://"+b.Address)
 	n := i.start(t, "serve")
 	poison := []string{`{"id":`, `{"type":"paid","total":1}`, `{"type":"paid","total":1} `, `{"id":"negative","type":"paid","total":-1}`, ``}
 	for _, body := range append(poison, orderMessage(1), orderMessage(1)) {
@@ -117,15 +118,16 @@ func TestMessagesOfNATSTakeThePathOfRequests(t *testing.T) {
 	require.Contains(t, out, "queue_unreachable")
 }
 
-// While messages are published, the ingress is killed twice, and the broker once: each message is processed once.
+// While messages are published, the ingress is killed twice, and the broker once: each message is processed once. With SQS, events
+// are also delivered to a queue there, the process that is killed delivers, too, and poison messages don't block the queue.
 func TestNoMessageOfAQueueIsLost(t *testing.T) {
 	t.Parallel()
 	t.Run("NATS", func(t *testing.T) {
 		t.Parallel()
 		b := brokertest.NATS(t, "", "")
 		js := jetStream(t, b)
-		i := newInstallationReading(t, "nats", "nats://"+b.Address, "ORDERS")
-		i.loseNothing(t, b, func(t *testing.T, bodies []string) {
+		i := newInstallationReading(t, "broker: nats, name: ORDERS, url: nats://"+b.Address)
+		i.loseNothing(t, b, "ingress", func(t *testing.T, bodies []string) {
 			t.Helper()
 			for _, body := range bodies {
 				publish(t, js, body)
@@ -135,8 +137,8 @@ func TestNoMessageOfAQueueIsLost(t *testing.T) {
 	t.Run("RabbitMQ", func(t *testing.T) {
 		t.Parallel()
 		b := brokertest.RabbitMQ(t)
-		i := newInstallationReading(t, "rabbitmq", "amqp://"+b.Address, "orders")
-		i.loseNothing(t, b, func(t *testing.T, bodies []string) {
+		i := newInstallationReading(t, "broker: rabbitmq, name: orders, url: amqp://"+b.Address)
+		i.loseNothing(t, b, "ingress", func(t *testing.T, bodies []string) {
 			t.Helper()
 			publishRabbit(t, b, bodies)
 		})
@@ -144,12 +146,12 @@ func TestNoMessageOfAQueueIsLost(t *testing.T) {
 	t.Run("PubSub", func(t *testing.T) { // a stand-in, which delivers all messages again after its kill
 		t.Parallel()
 		b := brokertest.PubSub(t, "orders")
-		i := newInstallationReading(t, "pubsub", "http://"+b.Address, "projects/test/subscriptions/orders")
+		i := newInstallationReading(t, "broker: pubsub, name: projects/test/subscriptions/orders, url: http://"+b.Address)
 		conn, err := grpc.NewClient(b.Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		topics := pubsubpb.NewPublisherClient(conn)
-		i.loseNothing(t, b, func(t *testing.T, bodies []string) {
+		i.loseNothing(t, b, "ingress", func(t *testing.T, bodies []string) {
 			t.Helper()
 			for _, body := range bodies {
 				request := &pubsubpb.PublishRequest{
@@ -162,15 +164,63 @@ func TestNoMessageOfAQueueIsLost(t *testing.T) {
 			}
 		})
 	})
+	t.Run("SQS", func(t *testing.T) {
+		t.Parallel()
+		b := brokertest.SQS(t)
+		b.SQSQueue(t, "paid.fifo")
+		url := "http://" + b.Address + "/" + brokertest.SQSAccount
+		i := newInstallationReading(t, "broker: sqs, name: orders, user: AKIAME, secrets: ORDERS_SQS_SECRET, url: "+url,
+			"ORDERS_SQS_SECRET=sesame-sesame", "PAID_SQS_SECRET=sesame-sesame", "HOLDFAST_DELIVERIES_ALLOWED_NETWORKS=127.0.0.0/8")
+		i.deliverToSQS(t, url)
+		publishAll := func(t *testing.T, bodies []string) {
+			t.Helper()
+			b.PublishSQS(t, "orders", bodies)
+		}
+		i.loseNothing(t, b, "serve", publishAll)
+		const all = 451
+		publishAll(t, []string{`{"id":`, `{"type":"paid","total":1}`, orderMessage(all)})
+		i.awaitCount(t, time.Minute, all, processedEvents)
+		i.awaitCount(t, time.Minute, 2, openDeadLetters)
+		i.awaitCount(t, 3*time.Minute, all, "SELECT count(*) FROM deliveries WHERE status = 'delivered'")
+		ids := map[string]string{}
+		for _, m := range b.ReadSQS(t, "paid.fifo") {
+			of, id := *m.MessageAttributes["holdfast-event-id"].StringValue, *m.MessageAttributes["webhook-id"].StringValue
+			if ids[of] != "" {
+				require.Equal(t, ids[of], id, "a repeat has the same ID")
+			}
+			ids[of] = id
+		}
+		require.Len(t, ids, all)
+	})
 }
 
-// loseNothing publishes messages in three rounds, and checks that each is one event.
-func (i *installation) loseNothing(t *testing.T, b *brokertest.Broker, publishAll func(t *testing.T, bodies []string)) {
+// deliverToSQS subscribes a FIFO queue to all events, and checks it.
+func (i *installation) deliverToSQS(t *testing.T, url string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "subscriptions.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+destinations:
+  paid:
+    sqs: {url: %s, user: AKIAME, secrets: PAID_SQS_SECRET, queue: paid.fifo, group: .event.key}
+    retry: {attempts: 100, initial: 100ms, maximum: 1s}
+subscriptions:
+  paid: {events: {providers: [orders]}, to: paid, body: cloudevents}
+`, url), 0o600))
+	out, err := i.run(t, "subscription", "apply", "-f", file)
+	require.NoError(t, err, out)
+	out, _ = i.run(t, "subscription", "check", "paid") // fails, since there is no sample of an event
+	require.Contains(t, out, "paid.fifo exists")
+}
+
+// loseNothing publishes messages in three rounds to processes of a role, and checks that each is one event.
+func (i *installation) loseNothing(
+	t *testing.T, b *brokertest.Broker, role string, publishAll func(t *testing.T, bodies []string),
+) {
 	t.Helper()
 	i.start(t, "worker")
 	const each = 150
 	for round := range 3 {
-		n := i.start(t, "ingress")
+		n := i.start(t, role)
 		var bodies []string
 		for k := range each {
 			bodies = append(bodies, orderMessage(round*each+k))
@@ -222,7 +272,7 @@ func TestNothingIsAcknowledgedWithoutStores(t *testing.T) {
 	for k := range 500 {
 		publish(t, js, orderMessage(k))
 	}
-	i := newInstallationReading(t, "nats", "nats://"+b.Address, "ORDERS")
+	i := newInstallationReading(t, "broker: nats, name: ORDERS, url: nats://"+b.Address)
 	away := i.launch(t, "ingress", "DATABASE_URL=postgres://127.0.0.1:1/none?sslmode=disable", "TEMPORAL_ADDRESS=127.0.0.1:1")
 	eventually(t, time.Minute, "messages are held", func() error {
 		if !strings.Contains(away.log.String(), "queue_held") {

@@ -1,4 +1,4 @@
-// Package queue delivers events to queues: NATS JetStream, RabbitMQ, Kafka and Google Pub/Sub, and to buckets of S3.
+// Package queue delivers events to queues: NATS JetStream, RabbitMQ, Kafka, SQS and Google Pub/Sub, and to buckets of S3.
 //
 //	target, message ──▶ evaluate (body, subject or key) ──▶ the destination's shared connection ──▶ the broker's confirmation
 //

@@ -24,6 +24,7 @@ const (
 	codeCredentials = "credentials"  // the broker refuses them, or they don't allow this
 	codeTooLarge    = "too_large"
 	codeName        = "invalid_name" // a subject or a key can't be used
+	codeBody        = "invalid_body" // the queue can't hold such a body
 	codeRefused     = "refused"
 )
 

@@ -59,9 +59,9 @@ func newLinks(idle time.Duration) *links {
 // idOf identifies a connection: with another secret, setting or certificate file, a destination has another one.
 func idOf(t delivery.Target, way webhook.Way) [sha256.Size]byte {
 	to := t.Destination
-	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %#v %#v %q %x %s",
-		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), value(to.PubSub),
-		t.Secrets, way.ID, time.Duration(to.Timeout)))
+	return sha256.Sum256(fmt.Appendf(nil, "%d %q %s %#v %#v %#v %#v %#v %#v %q %x %s",
+		to.ID, to.Name, to.Kind(), value(to.NATS), value(to.RabbitMQ), value(to.Kafka), value(to.S3), value(to.SQS),
+		value(to.PubSub), t.Secrets, way.ID, time.Duration(to.Timeout)))
 }
 
 func value[T any](p *T) (v T) {
@@ -176,6 +176,8 @@ func (l *link) connect(ctx context.Context, t delivery.Target, way webhook.Way) 
 		return connectS3(ctx, c, *to.S3)
 	case to.PubSub != nil:
 		return connectPubSub(c, *to.PubSub)
+	case to.SQS != nil:
+		return connectSQS(c, *to.SQS)
 	}
 	return connectKafka(ctx, c, to)
 }

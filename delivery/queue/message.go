@@ -26,7 +26,7 @@ type message struct {
 	attributes []delivery.Attribute
 	// headers are the others, without the content type.
 	headers []header
-	// key is the subject, the routing key, the partition or ordering key, or the name of an object.
+	// key is the subject, the routing key, the partition or ordering key, the group, or the name of an object.
 	key       string
 	eventType string
 }
@@ -61,7 +61,7 @@ func (s *Sender) build(ctx context.Context, t delivery.Target, j delivery.Job, m
 	return out, checkKey(t.Destination, key)
 }
 
-// key evaluates the expression for the subject, routing key, partition key or ordering key.
+// key evaluates the expression for the message's key.
 func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Message) (string, error) {
 	field, source := "nats.subject", delivery.JQ("")
 	switch {
@@ -75,6 +75,8 @@ func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Me
 		field, source = "s3.object", to.S3.Object
 	case to.PubSub != nil:
 		field, source = "pubsub.ordering_key", to.PubSub.OrderingKey
+	case to.SQS != nil:
+		field, source = "sqs.group", to.SQS.Group
 	}
 	if source == "" {
 		return "", nil
@@ -83,7 +85,7 @@ func (s *Sender) key(ctx context.Context, to delivery.Destination, m delivery.Me
 	if err != nil {
 		return "", err
 	}
-	if value == nil && (to.Kafka != nil || to.PubSub != nil) {
+	if value == nil && (to.Kafka != nil || to.SQS != nil || to.PubSub != nil) {
 		return "", nil
 	}
 	text, ok := value.(string)
@@ -98,7 +100,7 @@ const maxKey = 255
 
 func checkKey(to delivery.Destination, key string) error {
 	switch {
-	case to.Kafka != nil:
+	case to.Kafka != nil, to.SQS != nil:
 		return nil
 	case to.S3 != nil && !isObject(key):
 		return final(codeName, "s3.object must return at most 1,024 bytes that don't begin with /, without . and .. as folders")

@@ -23,10 +23,7 @@ type s3Client struct {
 }
 
 func connectS3(_ context.Context, c broker.Connection, to delivery.S3) (client, error) {
-	transport := &http.Transport{
-		DialContext: c.Dial, TLSClientConfig: c.TLS, MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleAfter,
-		DisableCompression: true, ForceAttemptHTTP2: true,
-	}
+	transport := c.HTTPTransport()
 	made, err := minio.New(c.Hosts[0], &minio.Options{
 		Creds: credentials.NewStaticV4(c.User, c.Secret, ""), Secure: c.Secure, Region: to.Region, Transport: transport,
 		MaxRetries: 1, // the delivery's retries follow
@@ -36,9 +33,6 @@ func connectS3(_ context.Context, c broker.Connection, to delivery.S3) (client, 
 	}
 	return &s3Client{client: made, transport: transport, bucket: to.Bucket}, nil
 }
-
-// maxIdle bounds the idle connections to a service.
-const maxIdle = 64
 
 func (c *s3Client) publish(ctx context.Context, m message) (string, error) {
 	fields := map[string]string{}

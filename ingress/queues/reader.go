@@ -161,6 +161,8 @@ func open(ctx context.Context, q receiving.Queue, e Environment, create bool) (s
 		return openRabbitMQ(ctx, q, c)
 	case receiving.PubSub:
 		return openPubSub(ctx, q, c)
+	case receiving.SQS:
+		return openSQS(ctx, q, c)
 	default:
 		return openKafka(ctx, q, c, create)
 	}

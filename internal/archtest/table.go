@@ -160,7 +160,7 @@ var Table = []Rule{
 		Never:     slices.Concat(neverStore, neverTemporal, never("a commit is independent of how a request arrives", "net"))},
 	{Package: "ingress/queues", Why: "which queues are read, and when a message is acknowledged, is independent of what it means",
 		Ours: list("event event/oversight event/tally internal/broker internal/clienttls internal/proxy providers/receiving"),
-		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+		Libraries: withOtel("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
 			"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb google.golang.org/grpc"),
 		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "workflows/runs",
@@ -229,7 +229,7 @@ var Table = []Rule{
 	{Package: "internal/proxy", Why: "a connection through a proxy is independent of what is sent, and of what may be reached"},
 	{Package: "internal/clienttls", Why: "how a client proves who it is with a certificate is independent of where that is stored"},
 	{Package: "internal/broker", Why: "a broker is reached in the same way by what sends to it and by what reads from it",
-		Libraries: list("github.com/nats-io/nats.go github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+		Libraries: list("github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/nats-io/nats.go github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
 			"cloud.google.com/go/compute/metadata golang.org/x/oauth2 google.golang.org/grpc")},
 	{Package: "delivery/handoff",
 		Why:  "how an event starts or signals a workflow in the user's Temporal, not when or for which delivery",
@@ -239,7 +239,7 @@ var Table = []Rule{
 		Never: neverStore},
 	{Package: "delivery/queue", Why: "how an event reaches a queue of a broker, not when or for which delivery",
 		Ours: list("delivery delivery/webhook internal/broker"),
-		Libraries: withOtel("github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+		Libraries: withOtel("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
 			"github.com/minio/minio-go/v7 golang.org/x/sync cloud.google.com/go/pubsub/v2/apiv1/pubsubpb google.golang.org/grpc " +
 			"google.golang.org/protobuf"),
 		Never: neverStore},
@@ -517,7 +517,7 @@ var Table = []Rule{
 		Libraries: list("github.com/stretchr/testify")},
 	{Package: "internal/devstack/brokertest", Why: "tests of several packages use the same brokers; the product doesn't",
 		Ours: list("internal/devstack/child"),
-		Libraries: list("github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake " +
+		Libraries: list("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake " +
 			"cloud.google.com/go/pubsub/v2 google.golang.org/grpc")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},

@@ -32,7 +32,7 @@ type Address struct {
 	Hosts []string
 	// Secure is set for a scheme with TLS.
 	Secure bool
-	// Path is what follows the hosts, without the slash: RabbitMQ's virtual host.
+	// Path is what follows the hosts, without the slash: RabbitMQ's virtual host, or the account of SQS.
 	Path string
 }
 
@@ -52,10 +52,11 @@ var schemes = map[string]map[string]scheme{
 	"rabbitmq": {"amqp": {port: 5672, hasPath: true}, "amqps": {port: 5671, secure: true, hasPath: true}},
 	"kafka":    {"kafka": {port: 9092}, "kafkas": {port: 9093, secure: true}},
 	"s3":       {"http": {port: 80}, "https": {port: 443, secure: true}},
+	"sqs":      {"http": {port: 80, hasPath: true}, "https": {port: 443, secure: true, hasPath: true}},
 	"pubsub":   {"http": {port: 80, isLocal: true}, "https": {port: 443, secure: true}},
 }
 
-// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka, s3 or pubsub. Several hosts are separated by commas:
+// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka, s3, sqs or pubsub. Several hosts are separated by commas:
 // kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
 func ParseAddress(kind, text string) (a Address, err error) {
 	known := schemes[kind]

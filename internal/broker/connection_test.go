@@ -27,6 +27,9 @@ func TestTheAddressOfABroker(t *testing.T) {
 		{"pubsub", "http://localhost:8085", broker.Address{Hosts: []string{"localhost:8085"}}},
 		{"pubsub", "http://[::1]:8085", broker.Address{Hosts: []string{"[::1]:8085"}}},
 		{"kafka", "kafka://a:9092,b", broker.Address{Hosts: []string{"a:9092", "b:9092"}}},
+		{"sqs", "https://sqs.eu-central-1.amazonaws.com/123", broker.Address{
+			Hosts: []string{"sqs.eu-central-1.amazonaws.com:443"}, Secure: true, Path: "123",
+		}},
 	} {
 		got, err := broker.ParseAddress(c.kind, c.text)
 		require.NoError(t, err, c.text)

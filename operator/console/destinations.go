@@ -78,6 +78,8 @@ func targetOf(d delivery.Destination) string {
 		return "bucket " + d.S3.Bucket + " of " + d.S3.URL
 	case d.PubSub != nil:
 		return d.PubSub.Topic + " of " + d.PubSub.URL
+	case d.SQS != nil:
+		return "queue " + d.SQS.Queue + " of " + d.SQS.URL
 	case d.Temporal == nil:
 		return ""
 	case d.Temporal.Profile == "":

@@ -44,6 +44,7 @@ func TestVariablesOfQueues(t *testing.T) {
 		{Kafka: &delivery.Kafka{Connection: at("kafka://a"), Topic: "t"}},
 		{S3: &delivery.S3{Connection: at("https://a"), Bucket: "webhooks"}},
 		{PubSub: &delivery.PubSub{Connection: delivery.Connection{URL: "https://a", Secrets: c.Secrets}, Topic: "projects/p/topics/t"}},
+		{SQS: &delivery.SQS{Connection: at("https://a/1"), Queue: "orders"}},
 	} {
 		d.Name = d.Kind()
 		_, err := db.Subscriptions.ApplyDestination(ctx, d, nil, integrator)

@@ -21,7 +21,7 @@ const (
 
 	// namedVariable is the variable that a destination d names, whatever its kind.
 	namedVariable = `coalesce(d.settings -> 'http', d.settings -> 'nats', d.settings -> 'rabbitmq', d.settings -> 'kafka',
-       d.settings -> 's3', d.settings -> 'pubsub') ->> 'secrets'`
+       d.settings -> 's3', d.settings -> 'sqs', d.settings -> 'pubsub') ->> 'secrets'`
 
 	// forgetVariables unlists variables that no destination names any more.
 	forgetVariables = `

@@ -2,9 +2,9 @@ package definition
 
 // Queue is a queue of a broker, whose messages are events under the definition.
 type Queue struct {
-	// Broker is nats (JetStream), rabbitmq, kafka or pubsub (Google).
+	// Broker is nats (JetStream), rabbitmq, kafka, sqs or pubsub (Google).
 	Broker string `yaml:"broker"`
-	// URL has the hosts, without credentials.
+	// URL has the hosts, without credentials. For SQS, it is the queue's URL without its name.
 	URL string `yaml:"url"`
 	// Name is the stream, the queue, the topic, or the subscription of Pub/Sub as projects/PROJECT/subscriptions/NAME.
 	Name string `yaml:"name"`

@@ -16,6 +16,7 @@ const (
 	RabbitMQ = "rabbitmq"
 	Kafka    = "kafka"
 	PubSub   = "pubsub"
+	SQS      = "sqs"
 )
 
 // queueSchemes has the schemes of each broker's URLs.
@@ -24,6 +25,7 @@ var queueSchemes = map[string][]string{
 	RabbitMQ: {"amqp://", "amqps://"},
 	Kafka:    {"kafka://", "kafkas://"},
 	PubSub:   {"https://", "http://"},
+	SQS:      {"https://", "http://"},
 }
 
 // validSubscription is the name of a subscription of Google Pub/Sub.
@@ -60,7 +62,7 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 		if !c.Required(at+".broker", q.Broker) {
 			continue
 		}
-		q.Broker = c.OneOf(at+".broker", q.Broker, NATS, RabbitMQ, Kafka, PubSub)
+		q.Broker = c.OneOf(at+".broker", q.Broker, NATS, RabbitMQ, Kafka, SQS, PubSub)
 		c.checkQueueURL(at+".url", q)
 		if c.Required(at+".name", q.Name) && q.Broker == PubSub {
 			c.checkPubSub(at, q)
@@ -71,6 +73,10 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 		c.checkOnly(at+".mechanism", q.Mechanism != "", q.Broker, Kafka)
 		if q.Broker == Kafka {
 			q.Mechanism = c.OneOf(at+".mechanism", q.Mechanism, "SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
+		}
+		if q.Broker == SQS {
+			c.Required(at+".user", q.User)
+			c.Required(at+".secrets", q.Secrets)
 		}
 		if q.Prefetch < 0 || q.Prefetch > maxPrefetch {
 			c.Add(at+".prefetch", "want 1 to %d messages", maxPrefetch)

@@ -241,6 +241,7 @@ destinations:
   shop: {rabbitmq: {url: amqps://mq.example.com/shop, exchange: orders, routing_key: .event.type}}
   log: {kafka: {url: "kafka://a:9092,b:9092", topic: events, partition_key: .event.key}}
   cloud: {pubsub: {url: "https://pubsub.googleapis.com", topic: projects/shop/topics/orders, ordering_key: .event.key}}
+  paid: {sqs: {url: "https://sqs.eu-central-1.amazonaws.com/123456789012", user: AKIAME, queue: paid.fifo, group: .event.key}}
 subscriptions:
   orders: {to: stock, body: cloudevents}
 `))
@@ -252,6 +253,7 @@ subscriptions:
 	require.Equal(t, delivery.JQ(".event.type"), f.Destinations["shop"].RabbitMQ.RoutingKey)
 	require.Equal(t, "kafka://a:9092,b:9092", f.Destinations["log"].Broker().URL)
 	require.Equal(t, "projects/shop/topics/orders", f.Destinations["cloud"].PubSub.Topic)
+	require.Equal(t, "paid.fifo", f.Destinations["paid"].SQS.Queue)
 	_, err = readFile([]byte("destinations: {stock: {nats: {url: nats://a, sream: STOCK}}}"))
 	require.ErrorContains(t, err, "sream")
 }
