@@ -1,9 +1,11 @@
 package queue_test
 
 import (
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -168,4 +170,25 @@ func TestNoDeliveryToSQSIsLost(t *testing.T) {
 		stored[aws.ToString(m.MessageAttributes["webhook-id"].StringValue)] = true
 	}
 	require.Equal(t, ids, stored)
+}
+
+// The guard and the authorities of endpoints hold for the service, too.
+func TestSQSIsReachedLikeAnEndpoint(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		_, _ = io.WriteString(w, `{"MessageId":"m1"}`)
+	}))
+	t.Cleanup(server.Close)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	j, m := order(1)
+	at := func(ca string) delivery.Target {
+		return toSQS("", func(q *delivery.SQS) { q.URL, q.CA = server.URL+"/"+brokertest.SQSAccount, ca })
+	}
+	s := newSender(t, webhook.SenderOptions{})
+	require.Equal(t, "tls", send(t, s, at(""), j, m).Code)
+	require.Equal(t, "stored", send(t, s, at(authority), j, m).Code)
+	guarded := newSender(t, webhook.SenderOptions{AllowedNetworks: []netip.Prefix{}})
+	require.Equal(t, "private_address", send(t, guarded, at(authority), j, m).Code)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -43,7 +44,7 @@ func forward(from, to string) error {
 		}
 		go func() {
 			defer func() { _ = conn.Close() }()
-			server, err := net.Dial("tcp", to) //nolint:gosec // the address is the test's
+			server, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(context.Background(), "tcp", to)
 			if err != nil {
 				return
 			}
