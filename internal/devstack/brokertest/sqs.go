@@ -116,7 +116,8 @@ func (b *Broker) SQSQueue(t *testing.T, name string) (*sqs.Client, string) {
 	return client, "http://" + b.Address + "/" + SQSAccount + "/" + name
 }
 
-// ReadSQS returns the messages of a queue of the emulator, and deletes them.
+// ReadSQS returns the messages of a queue of the emulator, and deletes them, until the queue has none, not even one whose
+// answer was lost.
 func (b *Broker) ReadSQS(t *testing.T, name string) (all []types.Message) {
 	t.Helper()
 	client, url := b.SQSQueue(t, name)
@@ -124,10 +125,10 @@ func (b *Broker) ReadSQS(t *testing.T, name string) (all []types.Message) {
 	defer cancel()
 	for {
 		out, err := client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-			QueueUrl: &url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
+			QueueUrl: &url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}, VisibilityTimeout: 2,
 		})
 		require.NoError(t, err)
-		if len(out.Messages) == 0 {
+		if len(out.Messages) == 0 && sqsIsEmpty(ctx, t, client, url) {
 			return all
 		}
 		for _, m := range out.Messages {
@@ -152,4 +153,13 @@ func (b *Broker) PublishSQS(t *testing.T, name string, bodies []string) {
 		})
 		require.NoError(t, err)
 	}
+}
+
+func sqsIsEmpty(ctx context.Context, t *testing.T, client *sqs.Client, url string) bool {
+	t.Helper()
+	out, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	require.NoError(t, err)
+	return out.Attributes["ApproximateNumberOfMessages"] == "0" && out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
 }
