@@ -14,7 +14,7 @@ import (
 	"holdfast/persistence/records"
 )
 
-// maxTypes is how many types of all providers are looked at, in alphabetical order, and maxOfProvider how many are kept of one.
+// maxTypes is how many types of all providers are observed, in alphabetical order, and maxOfProvider how many are kept of one.
 const (
 	maxTypes      = 5000
 	maxOfProvider = 500

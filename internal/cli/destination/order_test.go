@@ -9,7 +9,7 @@ import (
 	"holdfast/delivery"
 )
 
-// The steps are about the head that blocks others the longest. A paused one hasn't failed: it has to be resumed.
+// The steps are about the head that blocks others the longest. A paused one hasn't failed: an operator resumes it.
 func TestTheOrderNamesTheNextStep(t *testing.T) {
 	t.Parallel()
 	text := func(o delivery.Ordered) string {
