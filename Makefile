@@ -20,9 +20,9 @@ TESTFLAGS ?=
 # The race detector needs a C compiler.
 RACE := $(if $(shell command -v $$(go env CC)),-race)
 
-# The providers' own client libraries, and what the examples in TypeScript need. Where npm is absent, or its registry, their tests are
-# skipped.
-CLIENTS := e2e/clients/testdata/node_modules/.package-lock.json docs/examples/typescript/node_modules/.package-lock.json
+# The providers' own client libraries, and what the examples and the client in TypeScript need. Where npm is absent, or its registry,
+# their tests are skipped.
+CLIENTS := $(addsuffix /node_modules/.package-lock.json,e2e/clients/testdata docs/examples/typescript client/typescript)
 CLIENTS_INSTALLED := $(if $(shell command -v npm),$(CLIENTS))
 
 .PHONY: help
@@ -57,7 +57,7 @@ RERUNNING = $(if $(RERUN),--rerun-fails=$(RERUN) --rerun-fails-max-failures=40 -
 	--rerun-fails-abort-on-data-race --rerun-fails-report bin/$@-reruns.txt)
 
 # Go remembers a result by the files of its module; what these look at lies outside of theirs: hence -count=1.
-.PHONY: api-clients chart demo-parts queries release-parts
+.PHONY: api-clients chart demo-parts queries release-parts typed-clients generate-clients
 api-clients: ## Check with Stripe's and Paddle's own libraries that the fake APIs have the right form
 	go test -C tools/apiclients -count=1 ./... $(QUIETLY)
 demo-parts: ## Check that nothing but the demo's own transport reaches the fake Stripe
@@ -69,8 +69,14 @@ queries: ## Check the rules and dashboards: each query is one, and asks for metr
 
 release-parts: ## Check the parts of a release, without compiling it
 	go test -C tools/release -count=1 ./... $(QUIETLY)
+typed-clients: $(CLIENTS_INSTALLED) ## Test the clients for Go and TypeScript, and check that they match operator/openapi.json
+	go test -C client -count=1 ./... $(QUIETLY)
+	go test -C tools/openapi -count=1 ./... $(QUIETLY)
+	[ ! -d client/typescript/node_modules ] || npm --prefix client/typescript test --silent
+generate-clients: $(CLIENTS_INSTALLED) ## Generate the clients of the operator API from operator/openapi.json
+	go test -C tools/openapi -count=1 -v . -update $(QUIETLY)
 
-TEST_PARTS = $(if $(filter ./...,$(PACKAGES)),api-clients chart demo-parts queries release-parts test-bench)
+TEST_PARTS = $(if $(filter ./...,$(PACKAGES)),api-clients chart demo-parts queries release-parts test-bench typed-clients)
 TEST_NEEDS = $(TEMPORAL) bin/tctl bin/versitygw bin/sqs server bin/gotestsum $(CLIENTS_INSTALLED)
 
 # test-both makes two targets and prints the slowest tests of both. SHARING prefixes it.
@@ -215,6 +221,7 @@ lint: bin/golangci-lint prose ## Check style, prose and likely mistakes
 	bin/golangci-lint run ./...
 	cd bench && ../bin/golangci-lint run ./...
 	cd tools/release && ../../bin/golangci-lint run ./...
+	cd client && ../bin/golangci-lint run ./...
 
 .PHONY: prose
 prose: bin/vale ## Check how pages and Go comments are written
@@ -227,7 +234,7 @@ verify: lint bin/workflowcheck vulnerabilities ## Check what tests don't: style,
 	bin/workflowcheck ./workflows
 	GOOS=darwin go build ./...
 	GOOS=darwin go build -C bench ./...
-	@for module in . bench tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
+	@for module in . bench client tools/*/; do echo "go mod tidy -diff, go mod verify in $$module"; \
 		(cd $$module && go mod tidy -diff && { grep -q '^replace holdfast' go.mod || go mod verify >/dev/null; }) || exit 1; done
 
 # The database of vulnerabilities is on the network. Without one: VULNDB=file:///a/copy, or VULNDB=none to leave it out.
@@ -325,7 +332,7 @@ fmt: ## Format the code
 tools: bin/temporal bin/tctl bin/versitygw bin/sqs bin/golangci-lint bin/govulncheck bin/workflowcheck ## Build the pinned programs into bin/
 
 .PHONY: clients
-clients: $(CLIENTS) ## Fetch from npm the providers' client libraries, for e2e/clients, and what the examples in TypeScript need
+clients: $(CLIENTS) ## Fetch from npm the providers' client libraries, for e2e/clients, and what examples and the client in TypeScript need
 
 $(CLIENTS): %/node_modules/.package-lock.json: %/package-lock.json
 	@echo "fetching what $* needs from npm (about half a minute, once) ..."

@@ -21,8 +21,8 @@ type fence struct {
 }
 
 var (
-	fences     = regexp.MustCompile("(?s)```(sh|text|json|yaml)\n(.*?)```\n")
-	fileOfText = regexp.MustCompile("`([a-z./-]+\\.(?:json|yaml))`")
+	fences     = regexp.MustCompile("(?s)```(sh|text|json|yaml|go|ts)\n(.*?)```\n")
+	fileOfText = regexp.MustCompile("`([a-z./-]+\\.(?:json|yaml|go|ts))`")
 )
 
 // stepsOf returns the blocks of a section in order, each with the text before it.
@@ -59,6 +59,16 @@ func (f *follower) run(t *testing.T, commands string) {
 	f.seen = string(out)
 }
 
+// write writes the file that the text before a block names.
+func (f *follower) write(t *testing.T, step fence) {
+	t.Helper()
+	names := fileOfText.FindAllStringSubmatch(step.before, -1)
+	require.NotEmpty(t, names, step.before)
+	file := filepath.Join(f.dir, names[len(names)-1][1])
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+	require.NoError(t, os.WriteFile(file, []byte(step.text), 0o600))
+}
+
 // sees requires every line in the output, in any order; … matches any text, a space matches several.
 func (f *follower) sees(t *testing.T, lines string) {
 	t.Helper()
@@ -89,11 +99,7 @@ func TestAProviderIsAddedByThePage(t *testing.T) {
 		case step.language == "text":
 			f.sees(t, step.text)
 		case step.language == "json" || step.language == "yaml":
-			names := fileOfText.FindAllStringSubmatch(step.before, -1)
-			require.NotEmpty(t, names, step.before)
-			file := filepath.Join(f.dir, names[len(names)-1][1])
-			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
-			require.NoError(t, os.WriteFile(file, []byte(step.text), 0o600))
+			f.write(t, step)
 		case step.text == "HOLDFAST_PROVIDERS_DIR=my-providers make run\n":
 			// make run records both for commands on the same machine.
 			definitions := []string{

@@ -78,20 +78,25 @@ func TestTheTypeScriptWorkerRunsAWorkflow(t *testing.T) {
 	require.Equal(t, "handled stripe customer.updated", done)
 }
 
-// compiledExamples compiles the examples and returns their folder. It skips the test where they are not installed, unless NO_SKIP is
-// set.
-func compiledExamples(t *testing.T) string {
+// requirePackages skips the test where Node.js is missing, or what a folder needs of npm, unless NO_SKIP is set.
+func requirePackages(t *testing.T, folder string) {
 	t.Helper()
 	const install = "install Node.js and npm (apt-get install npm), then `make clients`"
-	folder := filepath.Join(root, "docs", "examples", "typescript")
 	_, noNode := exec.LookPath("node")
 	_, notInstalled := os.Stat(filepath.Join(folder, "node_modules"))
 	if missing := errors.Join(noNode, notInstalled); missing != nil {
 		if os.Getenv("NO_SKIP") == "" {
-			t.Skipf("what the examples in TypeScript need is not on this machine: %s", install)
+			t.Skipf("what %s needs is not on this machine: %s", folder, install)
 		}
 		require.NoError(t, missing, install)
 	}
+}
+
+// compiledExamples compiles the examples and returns their folder.
+func compiledExamples(t *testing.T) string {
+	t.Helper()
+	folder := filepath.Join(root, "docs", "examples", "typescript")
+	requirePackages(t, folder)
 	compiled := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join(folder, "node_modules"), filepath.Join(compiled, "node_modules")))
 	require.NoError(t, os.WriteFile(filepath.Join(compiled, "package.json"), []byte(`{"type":"module"}`), 0o600))
@@ -105,7 +110,13 @@ func compiledExamples(t *testing.T) string {
 // runExample runs a compiled example until the test has ended.
 func runExample(t *testing.T, folder, name string, env ...string) *node {
 	t.Helper()
-	n := &node{command: exec.Command("node", name+".js"), log: &syncBuffer{}, exited: make(chan struct{})}
+	return runProgram(t, folder, []string{"node", name + ".js"}, env...)
+}
+
+// runProgram runs a program of a user in a folder until the test has ended.
+func runProgram(t *testing.T, folder string, line []string, env ...string) *node {
+	t.Helper()
+	n := &node{command: exec.Command(line[0], line[1:]...), log: &syncBuffer{}, exited: make(chan struct{})}
 	n.command.Dir, n.command.Env = folder, append(cleanEnvironment(), env...)
 	n.command.Stdout, n.command.Stderr = n.log, n.log
 	require.NoError(t, n.command.Start())
@@ -116,7 +127,7 @@ func runExample(t *testing.T, folder, name string, env ...string) *node {
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
-			t.Logf("the end of the log of %s:\n%s", name, n.log.tail(20))
+			t.Logf("the end of the log of %v:\n%s", line, n.log.tail(20))
 		}
 	})
 	return n

@@ -121,7 +121,7 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 func pagesOf(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md", "findings/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/internals/*.md", "findings/*.md", "client/*.md", "client/*/*.md"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		for _, file := range files {

@@ -8,8 +8,8 @@ import (
 
 // TopLevel lists the allowed entries at the top of the repository: `ls` shows the architecture.
 var TopLevel = []string{
-	"activities", "bench", "cmd", "delivery", "deploy", "docs", "e2e", "event", "findings", "ingress", "internal", "migrations",
-	"operator", "persistence", "providers", "tools", "workflows",
+	"activities", "bench", "client", "cmd", "delivery", "deploy", "docs", "e2e", "event", "findings", "ingress", "internal",
+	"migrations", "operator", "persistence", "providers", "tools", "workflows",
 	"CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "Makefile", "README.md", "docker-compose.yml", "go.mod", "go.sum",
 }
 
