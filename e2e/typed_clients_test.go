@@ -22,22 +22,22 @@ import (
 // userPrograms are the programs of a page of a client, in the folder where its steps were followed.
 type userPrograms struct {
 	page, dir           string
-	publisher, receiver []string // command lines
+	publisher, endpoint []string // command lines
 }
 
 const publisherToken = "0123456789abcdef0123"
 
 // The clients for Go and TypeScript:
-//   - their pages work as written: a service publishes, a receiver verifies, the secret is rotated, the operator API lists
-//   - a receiver in the other language verifies what they publish, under either secret of a rotation
+//   - their pages work as written: a service publishes, an endpoint verifies, the secret is rotated, the operator API lists
+//   - an endpoint in the other language verifies what they publish, under either secret of a rotation
 //   - a response that is lost, and refusals with Retry-After, are retried: the event exists once
 //   - a wrong token and too large a body aren't
 func TestTheTypedClients(t *testing.T) {
 	t.Parallel()
 	requirePackages(t, filepath.Join(root, "client", "typescript"))
-	golang := userPrograms{"client/README.md", t.TempDir(), []string{"shop/bin/publisher"}, []string{"shop/bin/receiver"}}
+	golang := userPrograms{"client/README.md", t.TempDir(), []string{"shop/bin/publisher"}, []string{"shop/bin/endpoint"}}
 	typescript := userPrograms{
-		"client/typescript/README.md", t.TempDir(), []string{"node", "shop/publisher.js"}, []string{"node", "shop/receiver.js"},
+		"client/typescript/README.md", t.TempDir(), []string{"node", "shop/publisher.js"}, []string{"node", "shop/endpoint.js"},
 	}
 	golang.follow(t)
 	typescript.follow(t)
@@ -64,7 +64,7 @@ func (p userPrograms) follow(t *testing.T) {
 	t.Helper()
 	i := newPublishers(t)
 	n := i.start(t, "serve")
-	env := i.environment("HOLDFAST_URL="+n.ingress, "HOLDFAST_OPERATOR_URL="+n.operator, "npm_config_prefer_offline=true",
+	env := i.environment("EVENTS_URL="+n.ingress, "OPERATOR_URL="+n.operator, "npm_config_prefer_offline=true",
 		"REPOSITORY="+root, "HOLDFAST="+holdfast)
 	port := freePorts(t, 1)[0][len("127.0.0.1:"):]
 	f := &follower{dir: p.dir, env: append(env, "PORT="+port)}
@@ -75,7 +75,7 @@ func (p userPrograms) follow(t *testing.T) {
 		ln -s "$REPOSITORY/client/typescript/node_modules" client/typescript/node_modules`)
 	t.Cleanup(func() {
 		if t.Failed() {
-			_ = exec.Command("bash", "-c", `kill $(cat "$0")`, filepath.Join(p.dir, "receiver.pid")).Run()
+			_ = exec.Command("bash", "-c", `kill $(cat "$0")`, filepath.Join(p.dir, "endpoint.pid")).Run()
 		}
 	})
 	for _, step := range stepsOf(t, p.page, "Steps") {
@@ -101,32 +101,32 @@ func (i *installation) exchange(t *testing.T, n *node, from, to userPrograms) {
 	const foreign = secret
 	first := i.shown(t, "subscription", "create", name, "--url", hooks, "--providers", "events")
 
-	// The receiver's first secret signs nothing, as after a rotation that the sender doesn't know yet.
-	process := runProgram(t, to.dir, to.receiver, port, "WEBHOOK_SECRETS="+foreign+" "+first)
+	// The endpoint's first secret signs nothing, as after a rotation that the sender doesn't know yet.
+	process := runProgram(t, to.dir, to.endpoint, port, "WEBHOOK_SECRETS="+foreign+" "+first)
 	awaitEndpoint(t, hooks)
 	i.passOn(t, n, from, process, 1)
 	process.kill()
 
 	second := i.shown(t, "subscription", "rotate-secret", name, "--grace", "48h", "--reason", "test")
-	process = runProgram(t, to.dir, to.receiver, port, "WEBHOOK_SECRETS="+second+" "+first)
+	process = runProgram(t, to.dir, to.endpoint, port, "WEBHOOK_SECRETS="+second+" "+first)
 	awaitEndpoint(t, hooks)
 	i.passOn(t, n, from, process, 0)
 	require.Equal(t, http.StatusUnauthorized, postSigned(t, hooks, foreign, "msg_1"))
 	process.kill()
-	out, err := i.run(t, "subscription", "delete", name, "--reason", "test", "--yes")
+	out, err := i.run(t, "subscription", "delete", name, "--reason", "test")
 	require.NoError(t, err, out)
 }
 
-// passOn publishes an event, and waits until a receiver has verified it with the secret at a position.
-func (i *installation) passOn(t *testing.T, n *node, from userPrograms, receiver *node, position int) {
+// passOn publishes an event, and waits until an endpoint has verified it with the secret at a position.
+func (i *installation) passOn(t *testing.T, n *node, from userPrograms, endpoint *node, position int) {
 	t.Helper()
 	id := uniqueID("evt")
 	out, err := from.publish(t, n.ingress, publisherToken, id, `{"name":"café"}`)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "duplicate: false")
-	eventually(t, time.Minute, "the receiver has the delivery", func() error {
+	eventually(t, time.Minute, "the endpoint has the delivery", func() error {
 		line := fmt.Sprintf(`secret %d verified {"id":"%s","type":"order.paid","source":"shop","data":{"name":"café"}}`, position, id)
-		if log := receiver.log.String(); !strings.Contains(log, line) {
+		if log := endpoint.log.String(); !strings.Contains(log, line) {
 			return fmt.Errorf("no %q in its log:\n%s", line, log)
 		}
 		return nil
@@ -140,7 +140,7 @@ func (p userPrograms) publish(t *testing.T, address, token, id, data string) (st
 	defer cancel()
 	command := exec.CommandContext(ctx, p.publisher[0], append(p.publisher[1:], id)...)
 	command.Dir, command.Stdin = p.dir, strings.NewReader(data)
-	command.Env = append(cleanEnvironment(), "HOLDFAST_URL="+address, "EVENTS_TOKEN="+token)
+	command.Env = append(cleanEnvironment(), "EVENTS_URL="+address, "EVENTS_TOKEN="+token)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

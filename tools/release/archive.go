@@ -67,7 +67,7 @@ func writeTarGz(to string, files []file, at time.Time) error {
 
 // archive packs a program with what a user needs next to it, and its manual.
 func (s source) archive(program, share, to string) error {
-	manual, err := filesBelow(share)
+	manual, err := filesBelow(share, "share")
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s source) benchArchive(program, to string) error {
 
 // devArchive packs a program and its manual with the Temporal that `holdfast dev` looks for next to it.
 func (s source) devArchive(program, share string, server temporal, to string) error {
-	manual, err := filesBelow(share)
+	manual, err := filesBelow(share, "share")
 	if err != nil {
 		return err
 	}
@@ -101,17 +101,25 @@ func (s source) devArchive(program, share string, server temporal, to string) er
 
 // chart packs the committed files of the chart as `helm package` does, which sets the time of the build.
 func (s source) chart(ctx context.Context, to string) error {
-	const dir = "deploy/helm/"
-	listed, err := s.git(ctx, "ls-files", dir)
+	files, err := s.committed(ctx, "deploy/helm/", "holdfast")
 	if err != nil {
 		return err
 	}
+	return writeTarGz(to, files, s.time)
+}
+
+// committed returns the committed files of a folder of the checkout, as entries of an archive below another one. Git's pathspecs in
+// except leave files out.
+func (s source) committed(ctx context.Context, dir, below string, except ...string) ([]file, error) {
+	listed, err := s.git(ctx, append([]string{"ls-files", dir}, except...)...)
+	if err != nil {
+		return nil, err
+	}
 	var files []file
-	for line := range strings.Lines(listed) {
-		name := strings.TrimSuffix(line, "\n")
+	for name := range strings.SplitSeq(listed, "\n") {
 		files = append(files, file{
-			name: "holdfast/" + strings.TrimPrefix(name, dir), mode: 0o644, source: filepath.Join(s.root, name),
+			name: path.Join(below, strings.TrimPrefix(name, dir)), mode: 0o644, source: filepath.Join(s.root, name),
 		})
 	}
-	return writeTarGz(to, files, s.time)
+	return files, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // debian packages a program and its manual with the unit, the configuration file and the scripts of deploy/debian.
 func (s source) debian(version, program, share, arch, to string) error {
-	manual, err := filesBelow(share)
+	manual, err := filesBelow(share, "share")
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ func release(ctx context.Context, root, out, only string) error {
 	if err := s.chart(ctx, filepath.Join(out, "holdfast-chart-"+buildinfo.Version+".tgz")); err != nil {
 		return fmt.Errorf("package chart: %w", err)
 	}
+	if err := s.clients(ctx, work, out); err != nil {
+		return fmt.Errorf("package clients: %w", err)
+	}
 	return writeSums(out)
 }
 

@@ -67,11 +67,11 @@ func compressPages(dir string) error {
 	return nil
 }
 
-// filesBelow returns the files of a folder in the order of their names, as entries of an archive below `share/`.
-func filesBelow(share string) (files []file, err error) {
-	err = fs.WalkDir(os.DirFS(share), ".", func(name string, entry fs.DirEntry, err error) error {
+// filesBelow returns the files of a folder in the order of their names, as entries of an archive below another one.
+func filesBelow(dir, below string) (files []file, err error) {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			files = append(files, file{name: path.Join("share", name), mode: 0o644, source: filepath.Join(share, name)})
+			files = append(files, file{name: path.Join(below, name), mode: 0o644, source: filepath.Join(dir, name)})
 		}
 		return err
 	})

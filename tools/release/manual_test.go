@@ -74,7 +74,7 @@ func TestTheManual(t *testing.T) {
 // readFiles returns the content of each file below a folder. Pages are decompressed.
 func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	files, err := filesBelow(dir)
+	files, err := filesBelow(dir, "share")
 	require.NoError(t, err)
 	all := map[string]string{}
 	for _, f := range files {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"errors"
 	"io"
 	"os"
@@ -89,15 +88,8 @@ func TestTheImageMatchesTheDockerfile(t *testing.T) {
 func TestTheChartIsPackedAsHelmDoes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "chart.tgz")
-	absolute, err := filepath.Abs(root)
-	require.NoError(t, err)
-	require.NoError(t, source{root: absolute, time: time.Unix(1e9, 0)}.chart(t.Context(), path))
-	packed, err := os.Open(path)
-	require.NoError(t, err)
-	defer func() { _ = packed.Close() }()
-	content, err := gzip.NewReader(packed)
-	require.NoError(t, err)
-	names := namesIn(t, content)
+	require.NoError(t, checkout(t).chart(t.Context(), path))
+	names := archived(t, path)
 	for _, name := range []string{"Chart.yaml", "values.yaml", "templates/deployments.yaml", "files/overview.json"} {
 		require.Contains(t, names, "holdfast/"+name)
 	}
