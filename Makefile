@@ -308,7 +308,7 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 # What measures the product is counted apart from it; a test's helpers count as tests.
 .PHONY: size
 size: ## Count the lines of Go and SQL, by package
-	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
+	@git ls-files '*.go' '*.sql' ':!tools' ':!*.gen.go' | xargs awk ' \
 		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
 		FILENAME ~ /_test\.go$$|stacktest|persistencetest|archtest|config\/reference|devstack\/(fakeapi|faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
 		package ~ /^(bench|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \

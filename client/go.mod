@@ -1,11 +1,9 @@
 module holdfast/client
 
-go 1.26.0
-
-ignore ./typescript
+go 1.24.0
 
 require (
-	github.com/oapi-codegen/runtime v1.9.0
+	github.com/oapi-codegen/runtime v1.8.0 // 1.9.0 needs Go 1.26, and users of this module may not have it
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	github.com/stretchr/testify v1.12.1
 )

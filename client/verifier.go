@@ -11,12 +11,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// DefaultTolerance is how far the time of a delivery may be from this machine's, in both directions.
-const DefaultTolerance = 5 * time.Minute
-
 // Verifier verifies deliveries, which are signed according to Standard Webhooks. It may be used concurrently.
 type Verifier struct {
-	// Tolerance is how far the time of a delivery may be from this machine's. NewVerifier sets it to DefaultTolerance.
+	// Tolerance is how far the time of a delivery may be from this machine's, in both directions. NewVerifier sets it to 5 minutes.
 	Tolerance time.Duration
 
 	webhooks []*standardwebhooks.Webhook
@@ -28,7 +25,7 @@ func NewVerifier(secrets ...string) (*Verifier, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("a verifier needs a secret")
 	}
-	v := &Verifier{Tolerance: DefaultTolerance}
+	v := &Verifier{Tolerance: 5 * time.Minute}
 	for i, secret := range secrets {
 		webhook, err := standardwebhooks.NewWebhook(secret)
 		if err != nil || strings.TrimPrefix(secret, "whsec_") == "" {

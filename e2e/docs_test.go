@@ -69,14 +69,18 @@ func (f *follower) write(t *testing.T, step fence) {
 	require.NoError(t, os.WriteFile(file, []byte(step.text), 0o600))
 }
 
-// sees requires every line in the output, in any order; … matches any text, a space matches several.
+// sees requires every line in the output, in any order.
 func (f *follower) sees(t *testing.T, lines string) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
-		pattern := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
-		pattern = strings.NewReplacer("…", ".*", " ", `\s+`).Replace(pattern)
-		require.Regexp(t, `(?m)^\s*`+pattern+`\s*$`, f.seen)
+		require.Regexp(t, shownLine(line), f.seen)
 	}
+}
+
+// shownLine returns a pattern for a line that a page shows: … matches any text, a space matches several.
+func shownLine(line string) string {
+	pattern := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
+	return `(?m)^\s*` + strings.NewReplacer("…", ".*", " ", `\s+`).Replace(pattern) + `\s*$`
 }
 
 // The tutorial works exactly as written: a new provider is added, tried, sent, changed while Holdfast is running, and load

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -65,31 +66,47 @@ func (p userPrograms) follow(t *testing.T) {
 	i := newPublishers(t)
 	n := i.start(t, "serve")
 	env := i.environment("EVENTS_URL="+n.ingress, "OPERATOR_URL="+n.operator, "npm_config_prefer_offline=true",
-		"REPOSITORY="+root, "HOLDFAST="+holdfast)
+		"REPOSITORY="+root, "BUILT="+holdfast)
 	port := freePorts(t, 1)[0][len("127.0.0.1:"):]
-	f := &follower{dir: p.dir, env: append(env, "PORT="+port)}
+	f := &follower{dir: p.dir, env: env, prelude: `export PATH=$PWD/bin:$PATH EVENTS_TOKEN=` + publisherToken}
 	f.run(t, `mkdir -p bin client/typescript
-		ln -s "$HOLDFAST" bin/holdfast
+		ln -s "$BUILT" bin/holdfast
 		cp -r "$REPOSITORY"/client/{*.go,go.mod,go.sum,operator} client
 		cp -r "$REPOSITORY"/client/typescript/{*.json,*.md,src} client/typescript
 		ln -s "$REPOSITORY/client/typescript/node_modules" client/typescript/node_modules`)
-	t.Cleanup(func() {
-		if t.Failed() {
-			_ = exec.Command("bash", "-c", `kill $(cat "$0")`, filepath.Join(p.dir, "endpoint.pid")).Run()
-		}
-	})
+	var endpoint *node
 	for _, step := range stepsOf(t, p.page, "Steps") {
 		step.text = strings.ReplaceAll(step.text, "9099", port)
 		switch {
+		case step.language == "text" && strings.Contains(step.text, " verified "):
+			endpoint.awaitLine(t, step.text)
 		case step.language == "text":
 			f.sees(t, step.text)
 		case step.language != "sh":
 			f.write(t, step)
 		case step.text == "EVENTS_TOKEN="+publisherToken+" make run\n": // it runs already
+		case strings.HasPrefix(step.text, "WEBHOOK_SECRETS="):
+			if endpoint != nil {
+				endpoint.kill()
+			}
+			endpoint = runProgram(t, p.dir, []string{"bash", "-c", "exec env " + step.text}, "PORT="+port)
+			awaitEndpoint(t, "http://127.0.0.1:"+port+"/hooks")
 		default:
 			f.run(t, strings.TrimPrefix(step.text, "make clients\n")) // these are fetched already
 		}
 	}
+}
+
+// awaitLine waits for a line in the log of a program, as a page shows it.
+func (n *node) awaitLine(t *testing.T, line string) {
+	t.Helper()
+	pattern := regexp.MustCompile(shownLine(line))
+	eventually(t, time.Minute, "the endpoint has the delivery", func() error {
+		if log := n.log.String(); !pattern.MatchString(log) {
+			return fmt.Errorf("no %q in its log:\n%s", line, log)
+		}
+		return nil
+	})
 }
 
 // exchange publishes in one language and receives in another, before and during a rotation.
@@ -124,13 +141,8 @@ func (i *installation) passOn(t *testing.T, n *node, from userPrograms, endpoint
 	out, err := from.publish(t, n.ingress, publisherToken, id, `{"name":"café"}`)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "duplicate: false")
-	eventually(t, time.Minute, "the endpoint has the delivery", func() error {
-		line := fmt.Sprintf(`secret %d verified {"id":"%s","type":"order.paid","source":"shop","data":{"name":"café"}}`, position, id)
-		if log := endpoint.log.String(); !strings.Contains(log, line) {
-			return fmt.Errorf("no %q in its log:\n%s", line, log)
-		}
-		return nil
-	})
+	endpoint.awaitLine(t, fmt.Sprintf(
+		`…secret %d verified {"id":"%s","type":"order.paid","source":"shop","data":{"name":"café"}}`, position, id))
 }
 
 // publish runs the publisher, and returns what it prints.

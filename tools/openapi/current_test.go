@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"bytes"
 	"flag"
 	"os"
 	"os/exec"
@@ -56,5 +57,5 @@ func requireCurrent(t *testing.T, file string, generator func(path string) *exec
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	// Their difference would fill the screen.
-	require.True(t, string(want) == string(got), "%s isn't what its generator makes of operator/openapi.json: make generate-clients", file)
+	require.True(t, bytes.Equal(want, got), "%s isn't what its generator makes of operator/openapi.json: make generate-clients", file)
 }

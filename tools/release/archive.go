@@ -108,8 +108,8 @@ func (s source) chart(ctx context.Context, to string) error {
 	return writeTarGz(to, files, s.time)
 }
 
-// committed returns the committed files of a folder of the checkout, as entries of an archive below another one. Git's pathspecs in
-// except leave files out.
+// committed returns the committed files of a folder of the checkout, as entries of an archive below another one. The pathspecs of
+// git in except leave files out.
 func (s source) committed(ctx context.Context, dir, below string, except ...string) ([]file, error) {
 	listed, err := s.git(ctx, append([]string{"ls-files", dir}, except...)...)
 	if err != nil {

@@ -14,10 +14,11 @@ const typescript = "client/typescript/"
 
 // clients packs the clients for Go and TypeScript.
 func (s source) clients(ctx context.Context, work, out string) error {
-	if err := s.goClient(ctx, filepath.Join(out, "holdfast-client-go_"+buildinfo.Version+".tar.gz")); err != nil {
+	golang, npm := "holdfast-client-go_"+buildinfo.Version+".tar.gz", "holdfast-client-"+buildinfo.Version+".tgz"
+	if err := s.goClient(ctx, filepath.Join(out, golang)); err != nil {
 		return err
 	}
-	return s.typescriptClient(ctx, filepath.Join(work, "typescript"), filepath.Join(out, "holdfast-client-"+buildinfo.Version+".tgz"))
+	return s.typescriptClient(ctx, filepath.Join(work, "typescript"), filepath.Join(out, npm))
 }
 
 // goClient packs the module for a `replace` of go.mod.
@@ -72,5 +73,5 @@ func (f file) copy(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(to, content, 0o644)
+	return os.WriteFile(to, content, 0o644) //nolint:gosec // the names are those of the checkout
 }
