@@ -142,7 +142,7 @@ func (i *installation) passOn(t *testing.T, n *node, from userPrograms, endpoint
 	require.NoError(t, err, out)
 	require.Contains(t, out, "duplicate: false")
 	endpoint.awaitLine(t, fmt.Sprintf(
-		`…secret %d verified {"id":"%s","type":"order.paid","source":"shop","data":{"name":"café"}}`, position, id))
+		`…secret %d verified {"id":%q,"type":"order.paid","source":"shop","data":{"name":"café"}}`, position, id))
 }
 
 // publish runs the publisher, and returns what it prints.
