@@ -41,6 +41,8 @@ const (
 	AuditEntryActionDestinationRotateSecret AuditEntryAction = "destination.rotate_secret"
 	AuditEntryActionEventExpunge            AuditEntryAction = "event.expunge"
 	AuditEntryActionEventSplit              AuditEntryAction = "event.split"
+	AuditEntryActionEventTypeApply          AuditEntryAction = "event_type.apply"
+	AuditEntryActionEventTypeDelete         AuditEntryAction = "event_type.delete"
 	AuditEntryActionImportCancel            AuditEntryAction = "import.cancel"
 	AuditEntryActionImportPause             AuditEntryAction = "import.pause"
 	AuditEntryActionImportResume            AuditEntryAction = "import.resume"
@@ -222,34 +224,34 @@ const (
 
 // Defines values for ErrorBodyCode.
 const (
-	BadCursor            ErrorBodyCode = "bad_cursor"
-	BadField             ErrorBodyCode = "bad_field"
-	BadParameter         ErrorBodyCode = "bad_parameter"
-	BadPayload           ErrorBodyCode = "bad_payload"
-	BadRequest           ErrorBodyCode = "bad_request"
-	Forbidden            ErrorBodyCode = "forbidden"
-	ForeignPage          ErrorBodyCode = "foreign_page"
-	Gone                 ErrorBodyCode = "gone"
-	HeadersTooLarge      ErrorBodyCode = "headers_too_large"
-	Internal             ErrorBodyCode = "internal"
-	LockedOut            ErrorBodyCode = "locked_out"
-	MalformedJson        ErrorBodyCode = "malformed_json"
-	MethodNotAllowed     ErrorBodyCode = "method_not_allowed"
-	MissingField         ErrorBodyCode = "missing_field"
-	NoSuchThing          ErrorBodyCode = "no_such_thing"
-	NotFound             ErrorBodyCode = "not_found"
-	Refused              ErrorBodyCode = "refused"
-	Resync               ErrorBodyCode = "resync"
-	StalePage            ErrorBodyCode = "stale_page"
-	Timeout              ErrorBodyCode = "timeout"
-	TooLarge             ErrorBodyCode = "too_large"
-	TooManyStreams       ErrorBodyCode = "too_many_streams"
-	Unauthenticated      ErrorBodyCode = "unauthenticated"
-	Unavailable          ErrorBodyCode = "unavailable"
-	UnknownField         ErrorBodyCode = "unknown_field"
-	UnknownParameter     ErrorBodyCode = "unknown_parameter"
-	UnsupportedMediaType ErrorBodyCode = "unsupported_media_type"
-	WrongState           ErrorBodyCode = "wrong_state"
+	ErrorBodyCodeBadCursor            ErrorBodyCode = "bad_cursor"
+	ErrorBodyCodeBadField             ErrorBodyCode = "bad_field"
+	ErrorBodyCodeBadParameter         ErrorBodyCode = "bad_parameter"
+	ErrorBodyCodeBadPayload           ErrorBodyCode = "bad_payload"
+	ErrorBodyCodeBadRequest           ErrorBodyCode = "bad_request"
+	ErrorBodyCodeForbidden            ErrorBodyCode = "forbidden"
+	ErrorBodyCodeForeignPage          ErrorBodyCode = "foreign_page"
+	ErrorBodyCodeGone                 ErrorBodyCode = "gone"
+	ErrorBodyCodeHeadersTooLarge      ErrorBodyCode = "headers_too_large"
+	ErrorBodyCodeInternal             ErrorBodyCode = "internal"
+	ErrorBodyCodeLockedOut            ErrorBodyCode = "locked_out"
+	ErrorBodyCodeMalformedJson        ErrorBodyCode = "malformed_json"
+	ErrorBodyCodeMethodNotAllowed     ErrorBodyCode = "method_not_allowed"
+	ErrorBodyCodeMissingField         ErrorBodyCode = "missing_field"
+	ErrorBodyCodeNoSuchThing          ErrorBodyCode = "no_such_thing"
+	ErrorBodyCodeNotFound             ErrorBodyCode = "not_found"
+	ErrorBodyCodeRefused              ErrorBodyCode = "refused"
+	ErrorBodyCodeResync               ErrorBodyCode = "resync"
+	ErrorBodyCodeStalePage            ErrorBodyCode = "stale_page"
+	ErrorBodyCodeTimeout              ErrorBodyCode = "timeout"
+	ErrorBodyCodeTooLarge             ErrorBodyCode = "too_large"
+	ErrorBodyCodeTooManyStreams       ErrorBodyCode = "too_many_streams"
+	ErrorBodyCodeUnauthenticated      ErrorBodyCode = "unauthenticated"
+	ErrorBodyCodeUnavailable          ErrorBodyCode = "unavailable"
+	ErrorBodyCodeUnknownField         ErrorBodyCode = "unknown_field"
+	ErrorBodyCodeUnknownParameter     ErrorBodyCode = "unknown_parameter"
+	ErrorBodyCodeUnsupportedMediaType ErrorBodyCode = "unsupported_media_type"
+	ErrorBodyCodeWrongState           ErrorBodyCode = "wrong_state"
 )
 
 // Defines values for ErrorCountClass.
@@ -354,6 +356,20 @@ const (
 	EventDetailStatusWaiting   EventDetailStatus = "waiting"
 )
 
+// Defines values for EventTypeCheck.
+const (
+	EventTypeCheckOff    EventTypeCheck = "off"
+	EventTypeCheckRefuse EventTypeCheck = "refuse"
+	EventTypeCheckWarn   EventTypeCheck = "warn"
+)
+
+// Defines values for EventTypeSummaryCheck.
+const (
+	EventTypeSummaryCheckOff    EventTypeSummaryCheck = "off"
+	EventTypeSummaryCheckRefuse EventTypeSummaryCheck = "refuse"
+	EventTypeSummaryCheckWarn   EventTypeSummaryCheck = "warn"
+)
+
 // Defines values for ExplainedEventKeyFrom.
 const (
 	ExplainedEventKeyFromBodySha256 ExplainedEventKeyFrom = "body_sha256"
@@ -445,6 +461,48 @@ const (
 	FeedChangeSubjectDelivery   FeedChangeSubject = "delivery"
 	FeedChangeSubjectEntity     FeedChangeSubject = "entity"
 	FeedChangeSubjectEvent      FeedChangeSubject = "event"
+)
+
+// Defines values for FieldTypes.
+const (
+	FieldTypesArray   FieldTypes = "array"
+	FieldTypesBoolean FieldTypes = "boolean"
+	FieldTypesInteger FieldTypes = "integer"
+	FieldTypesNull    FieldTypes = "null"
+	FieldTypesNumber  FieldTypes = "number"
+	FieldTypesObject  FieldTypes = "object"
+	FieldTypesString  FieldTypes = "string"
+)
+
+// Defines values for FieldChangeFrom.
+const (
+	FieldChangeFromArray   FieldChangeFrom = "array"
+	FieldChangeFromBoolean FieldChangeFrom = "boolean"
+	FieldChangeFromInteger FieldChangeFrom = "integer"
+	FieldChangeFromNull    FieldChangeFrom = "null"
+	FieldChangeFromNumber  FieldChangeFrom = "number"
+	FieldChangeFromObject  FieldChangeFrom = "object"
+	FieldChangeFromString  FieldChangeFrom = "string"
+)
+
+// Defines values for FieldChangeKind.
+const (
+	FieldChangeKindMissingField     FieldChangeKind = "missing_field"
+	FieldChangeKindNewField         FieldChangeKind = "new_field"
+	FieldChangeKindNewValue         FieldChangeKind = "new_value"
+	FieldChangeKindRetyped          FieldChangeKind = "retyped"
+	FieldChangeKindSometimesMissing FieldChangeKind = "sometimes_missing"
+)
+
+// Defines values for FieldChangeTo.
+const (
+	FieldChangeToArray   FieldChangeTo = "array"
+	FieldChangeToBoolean FieldChangeTo = "boolean"
+	FieldChangeToInteger FieldChangeTo = "integer"
+	FieldChangeToNull    FieldChangeTo = "null"
+	FieldChangeToNumber  FieldChangeTo = "number"
+	FieldChangeToObject  FieldChangeTo = "object"
+	FieldChangeToString  FieldChangeTo = "string"
 )
 
 // Defines values for ImportState.
@@ -561,9 +619,10 @@ const (
 
 // Defines values for ReceiptVia.
 const (
-	ReceiptViaQueue    ReceiptVia = "queue"
-	ReceiptViaQueueCut ReceiptVia = "queue_cut"
-	ReceiptViaRecover  ReceiptVia = "recover"
+	ReceiptViaQueue        ReceiptVia = "queue"
+	ReceiptViaQueueCut     ReceiptVia = "queue_cut"
+	ReceiptViaQueueSuspect ReceiptVia = "queue_suspect"
+	ReceiptViaRecover      ReceiptVia = "recover"
 )
 
 // Defines values for RecoveryCut.
@@ -681,6 +740,8 @@ const (
 	ListAuditParamsActionDestinationRotateSecret ListAuditParamsAction = "destination.rotate_secret"
 	ListAuditParamsActionEventExpunge            ListAuditParamsAction = "event.expunge"
 	ListAuditParamsActionEventSplit              ListAuditParamsAction = "event.split"
+	ListAuditParamsActionEventTypeApply          ListAuditParamsAction = "event_type.apply"
+	ListAuditParamsActionEventTypeDelete         ListAuditParamsAction = "event_type.delete"
 	ListAuditParamsActionImportCancel            ListAuditParamsAction = "import.cancel"
 	ListAuditParamsActionImportPause             ListAuditParamsAction = "import.pause"
 	ListAuditParamsActionImportResume            ListAuditParamsAction = "import.resume"
@@ -940,6 +1001,21 @@ type Applied struct {
 
 	// Secrets The new ones, which are never shown again.
 	Secrets map[string]string `json:"secrets,omitempty"`
+}
+
+// AppliedEventTypes The plan, and what became of it.
+type AppliedEventTypes struct {
+	Changes []DeclaredChange `json:"changes"`
+	DryRun  *bool            `json:"dry_run,omitempty"`
+
+	// Left Stored subscriptions and destinations that aren't declared and stay.
+	Left []string `json:"left,omitempty"`
+
+	// Problem Says which change failed. Earlier ones were made, and the same request can be repeated.
+	Problem *string `json:"problem,omitempty"`
+
+	// Same Counts unchanged objects.
+	Same int `json:"same"`
 }
 
 // Attempt An attempt as the caller may see it.
@@ -1512,6 +1588,9 @@ type DeclaredDestination struct {
 	// Nats A stream of NATS JetStream.
 	Nats *NATS `json:"nats,omitempty"`
 
+	// Pubsub A topic of Google Pub/Sub.
+	Pubsub *PubSub `json:"pubsub,omitempty"`
+
 	// Rabbitmq An exchange.
 	Rabbitmq *RabbitMQ `json:"rabbitmq,omitempty"`
 
@@ -1523,6 +1602,9 @@ type DeclaredDestination struct {
 
 	// S3 A bucket of a service with the API of S3.
 	S3 *S3 `json:"s3,omitempty"`
+
+	// Sqs A queue of Amazon SQS.
+	Sqs *SQS `json:"sqs,omitempty"`
 
 	// Temporal A task queue of the Temporal that a client configuration profile names.
 	Temporal *Temporal `json:"temporal,omitempty"`
@@ -1636,6 +1718,11 @@ type DefinitionFinding struct {
 
 // DefinitionFindingRule The short, stable name of the problem.
 type DefinitionFindingRule string
+
+// DeletedEventType The response to the deletion of a type.
+type DeletedEventType struct {
+	Deleted string `json:"deleted"`
+}
 
 // Delivery A delivery as the caller may see it.
 type Delivery struct {
@@ -1782,6 +1869,9 @@ type Destination struct {
 	// Nats A stream of NATS JetStream.
 	Nats *NATS `json:"nats,omitempty"`
 
+	// Pubsub A topic of Google Pub/Sub.
+	Pubsub *PubSub `json:"pubsub,omitempty"`
+
 	// Rabbitmq An exchange.
 	Rabbitmq *RabbitMQ `json:"rabbitmq,omitempty"`
 
@@ -1799,6 +1889,9 @@ type Destination struct {
 
 	// Secrets The fingerprints of the signing secrets, newest first; not in lists.
 	Secrets []Secret `json:"secrets,omitempty"`
+
+	// Sqs A queue of Amazon SQS.
+	Sqs *SQS `json:"sqs,omitempty"`
 
 	// Temporal A task queue of the Temporal that a client configuration profile names.
 	Temporal *Temporal `json:"temporal,omitempty"`
@@ -2011,13 +2104,16 @@ type ErrorEntryList struct {
 
 // Event A stored event in a list.
 type Event struct {
-	// DeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and failed if the event is dead.
+	// CorrectedKey The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event.
+	CorrectedKey *string `json:"corrected_key,omitempty"`
+
+	// DeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
 	DeliveryStatus *EventDeliveryStatus `json:"delivery_status,omitempty"`
 
 	// Id A UUIDv7; its time is when the event was accepted.
 	Id openapi_types.UUID `json:"id"`
 
-	// Key The canonical idempotency key.
+	// Key The canonical idempotency key that the event was accepted with. It is part of its workflow ID.
 	Key        string    `json:"key"`
 	OccurredAt time.Time `json:"occurred_at"`
 
@@ -2054,7 +2150,7 @@ type Event struct {
 	Type   string      `json:"type"`
 }
 
-// EventDeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and failed if the event is dead.
+// EventDeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
 type EventDeliveryStatus string
 
 // EventOutcome defines model for Event.Outcome.
@@ -2087,8 +2183,11 @@ type EventDetail struct {
 	Attempts []ErrorEntry `json:"attempts"`
 
 	// Body A body as the caller may see it.
-	Body        Content      `json:"body"`
-	DeadLetters []DeadLetter `json:"dead_letters"`
+	Body Content `json:"body"`
+
+	// CorrectedKey The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event.
+	CorrectedKey *string      `json:"corrected_key,omitempty"`
+	DeadLetters  []DeadLetter `json:"dead_letters"`
 
 	// Decision A permanent decision of an operator about an event.
 	Decision *Decision `json:"decision,omitempty"`
@@ -2096,7 +2195,7 @@ type EventDetail struct {
 	// Deliveries Sorted by subscription.
 	Deliveries []Delivery `json:"deliveries,omitempty"`
 
-	// DeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and failed if the event is dead.
+	// DeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
 	DeliveryStatus *EventDetailDeliveryStatus `json:"delivery_status,omitempty"`
 
 	// Duplicates Counts the redeliveries of an event.
@@ -2106,7 +2205,7 @@ type EventDetail struct {
 	// Id A UUIDv7; its time is when the event was accepted.
 	Id openapi_types.UUID `json:"id"`
 
-	// Key The canonical idempotency key.
+	// Key The canonical idempotency key that the event was accepted with. It is part of its workflow ID.
 	Key        string    `json:"key"`
 	OccurredAt time.Time `json:"occurred_at"`
 
@@ -2158,7 +2257,7 @@ type EventDetail struct {
 	Wait *Wait `json:"wait,omitempty"`
 }
 
-// EventDetailDeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and failed if the event is dead.
+// EventDetailDeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
 type EventDetailDeliveryStatus string
 
 // EventDetailOutcome defines model for EventDetail.Outcome.
@@ -2179,6 +2278,49 @@ type EventHistory struct {
 // EventList One page of a list.
 type EventList struct {
 	Items []Event `json:"items"`
+
+	// Next The cursor of the next page; empty on the last page.
+	Next *string `json:"next,omitempty"`
+
+	// Note Says what is missing from the page.
+	Note *string `json:"note,omitempty"`
+}
+
+// EventType A declared event type.
+type EventType struct {
+	// Check Off (the default), warn or refuse.
+	Check       *EventTypeCheck `json:"check,omitempty"`
+	Description *string         `json:"description,omitempty"`
+
+	// Name The type that events have in their field "type".
+	Name *string `json:"name,omitempty"`
+
+	// Versions By their number: "1", "2".
+	Versions map[string]TypeVersion `json:"versions"`
+}
+
+// EventTypeCheck Off (the default), warn or refuse.
+type EventTypeCheck string
+
+// EventTypeSummary A type in a list, without its schemas.
+type EventTypeSummary struct {
+	Check EventTypeSummaryCheck `json:"check"`
+
+	// Deprecated versions are their numbers, lowest first. deprecated are those that are.
+	Deprecated  []string `json:"deprecated,omitempty"`
+	Description *string  `json:"description,omitempty"`
+	Name        string   `json:"name"`
+
+	// Versions Their numbers, lowest first. deprecated are those that are.
+	Versions []string `json:"versions"`
+}
+
+// EventTypeSummaryCheck defines model for EventTypeSummary.Check.
+type EventTypeSummaryCheck string
+
+// EventTypeSummaryList One page of a list.
+type EventTypeSummaryList struct {
+	Items []EventTypeSummary `json:"items"`
 
 	// Next The cursor of the next page; empty on the last page.
 	Next *string `json:"next,omitempty"`
@@ -2408,6 +2550,54 @@ type FeedChangeAction string
 
 // FeedChangeSubject defines model for FeedChange.Subject.
 type FeedChangeSubject string
+
+// Field A field of the events of a type.
+type Field struct {
+	// DistinctValues How many different texts a field has that has few; absent for other fields. The texts themselves aren't shown.
+	DistinctValues *int `json:"distinct_values,omitempty"`
+
+	// Path Has the names from the body on; [] stands for the items of an array, and * for names that are data.
+	Path string `json:"path"`
+
+	// Present The share of the objects around the field that have it, of those that were read.
+	Present float32 `json:"present"`
+
+	// ReadBy The rules of the definition that read the field.
+	ReadBy []string     `json:"read_by,omitempty"`
+	Types  []FieldTypes `json:"types"`
+}
+
+// FieldTypes defines model for Field.Types.
+type FieldTypes string
+
+// FieldChange A difference between an event and those before it.
+type FieldChange struct {
+	// EventId since is when the first such event was received, and event_id its ID.
+	EventId openapi_types.UUID `json:"event_id"`
+
+	// From from and to are the JSON types before, and the new one, of a retyped field.
+	From []FieldChangeFrom `json:"from,omitempty"`
+	Kind FieldChangeKind   `json:"kind"`
+	Path string            `json:"path"`
+
+	// ReadBy The rules of the definition that need the field, or one below it.
+	ReadBy []string `json:"read_by,omitempty"`
+
+	// Since When the first such event was received, and event_id its ID.
+	Since time.Time `json:"since"`
+
+	// To from and to are the JSON types before, and the new one, of a retyped field.
+	To *FieldChangeTo `json:"to,omitempty"`
+}
+
+// FieldChangeFrom defines model for FieldChange.From.
+type FieldChangeFrom string
+
+// FieldChangeKind defines model for FieldChange.Kind.
+type FieldChangeKind string
+
+// FieldChangeTo from and to are the JSON types before, and the new one, of a retyped field.
+type FieldChangeTo string
 
 // FieldDiff A changed field of an entity.
 type FieldDiff struct {
@@ -2780,6 +2970,37 @@ type Name struct {
 	Rank int `json:"rank"`
 }
 
+// ObservedType An event type of a provider, as its latest events look.
+type ObservedType struct {
+	// Changes What the observation of new events, once a minute, has found in the last 30 days, oldest first.
+	Changes []FieldChange `json:"changes"`
+
+	// Events How many events were read. skipped is how many others weren't, because their bodies are too large or can't be decoded.
+	Events int     `json:"events"`
+	Fields []Field `json:"fields"`
+
+	// ObservedAt When it last found new events; absent before the first time.
+	ObservedAt *time.Time `json:"observed_at,omitempty"`
+
+	// Schema A JSON schema of the dialect 2020-12, inferred from these events.
+	Schema map[string]interface{} `json:"schema"`
+
+	// Skipped events is how many events were read. skipped is how many others weren't, because their bodies are too large or can't be decoded.
+	Skipped *int   `json:"skipped,omitempty"`
+	Type    string `json:"type"`
+}
+
+// ObservedTypeList One page of a list.
+type ObservedTypeList struct {
+	Items []ObservedType `json:"items"`
+
+	// Next The cursor of the next page; empty on the last page.
+	Next *string `json:"next,omitempty"`
+
+	// Note Says what is missing from the page.
+	Note *string `json:"note,omitempty"`
+}
+
 // Omitted Describes the entities that an event names and doesn't change, because a limit was exceeded.
 type Omitted struct {
 	// Count Counts them, entities has the first MaxOmitted of them.
@@ -2907,6 +3128,36 @@ type ProviderRefusalsList struct {
 
 	// Note Says what is missing from the page.
 	Note *string `json:"note,omitempty"`
+}
+
+// PubSub A topic of Google Pub/Sub.
+type PubSub struct {
+	// Ca CA, certificate and key are those of HTTP.
+	Ca *string `json:"ca,omitempty"`
+
+	// Certificate CA, certificate and key are those of HTTP.
+	Certificate *string `json:"certificate,omitempty"`
+
+	// Key CA, certificate and key are those of HTTP.
+	Key *string `json:"key,omitempty"`
+
+	// OrderingKey A jq expression over Message.Input that returns at most 1,024 bytes. Subscriptions with ordering deliver messages with one key in the order of their publication; an empty one has none.
+	OrderingKey *string `json:"ordering_key,omitempty"`
+
+	// Proxy That of HTTP.
+	Proxy *string `json:"proxy,omitempty"`
+
+	// Secrets Names the environment variable with the secret. Only admins may set it, as HTTP.secrets. If empty, the secret stored through the API is used; it may be missing.
+	Secrets *string `json:"secrets,omitempty"`
+
+	// Topic Its whole name, projects/PROJECT/topics/NAME.
+	Topic string `json:"topic"`
+
+	// Url Has the hosts of a broker, separated by commas, and no user: nats://a:4222,b:4222. Its schemes are those of the kind.
+	Url string `json:"url"`
+
+	// User Authenticates with the secret.
+	User *string `json:"user,omitempty"`
 }
 
 // Purged Counts what a purge has removed.
@@ -3167,7 +3418,7 @@ type Receipt struct {
 	// Undelivered Means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered *bool `json:"undelivered,omitempty"`
 
-	// Via "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the beginning of a message that was too large. It is empty for a request of the provider.
+	// Via "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request of the provider.
 	Via *ReceiptVia `json:"via,omitempty"`
 }
 
@@ -3177,7 +3428,7 @@ type ReceiptKeyFrom string
 // ReceiptPriority Selects the task queue.
 type ReceiptPriority string
 
-// ReceiptVia "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the beginning of a message that was too large. It is empty for a request of the provider.
+// ReceiptVia "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request of the provider.
 type ReceiptVia string
 
 // Recovery Reads a provider's list of events, and processes those that never arrived, oldest first.
@@ -3642,6 +3893,36 @@ type S3 struct {
 	User *string `json:"user,omitempty"`
 }
 
+// SQS A queue of Amazon SQS.
+type SQS struct {
+	// Ca CA, certificate and key are those of HTTP.
+	Ca *string `json:"ca,omitempty"`
+
+	// Certificate CA, certificate and key are those of HTTP.
+	Certificate *string `json:"certificate,omitempty"`
+
+	// Group A jq expression over Message.Input that returns the message's group. In a FIFO queue, a message with an empty one is a group of its own.
+	Group *string `json:"group,omitempty"`
+
+	// Key CA, certificate and key are those of HTTP.
+	Key *string `json:"key,omitempty"`
+
+	// Proxy That of HTTP.
+	Proxy *string `json:"proxy,omitempty"`
+
+	// Queue The queue's name. That of a FIFO queue ends with .fifo.
+	Queue string `json:"queue"`
+
+	// Secrets Names the environment variable with the secret. Only admins may set it, as HTTP.secrets. If empty, the secret stored through the API is used; it may be missing.
+	Secrets *string `json:"secrets,omitempty"`
+
+	// Url Has the hosts of a broker, separated by commas, and no user: nats://a:4222,b:4222. Its schemes are those of the kind.
+	Url string `json:"url"`
+
+	// User Authenticates with the secret.
+	User *string `json:"user,omitempty"`
+}
+
 // ScheduleStats The state of a schedule.
 type ScheduleStats struct {
 	Every *string `json:"every,omitempty"`
@@ -3977,6 +4258,18 @@ type TriedLines struct {
 	Subscriptions []ImportedSubscription `json:"subscriptions,omitempty"`
 }
 
+// TypeVersion A version of a type.
+type TypeVersion struct {
+	// Deprecated Versions are still accepted; their publishers are warned.
+	Deprecated *bool `json:"deprecated,omitempty"`
+
+	// Example Valid data.
+	Example interface{} `json:"example,omitempty"`
+
+	// Schema The JSON schema, draft 2020-12, of the event's field "data".
+	Schema map[string]interface{} `json:"schema"`
+}
+
 // Wait Describes what an event that isn't processed yet is waiting for.
 type Wait struct {
 	// Activity The step that failed or is running, as Temporal Web names it.
@@ -4134,7 +4427,7 @@ type ListConflictsParams struct {
 	// Source Sender within the provider (an instance, an account); needs provider.
 	Source *string `form:"source,omitempty" json:"source,omitempty"`
 
-	// Key Idempotency key, as the provider gave it or canonical.
+	// Key Idempotency key, as the provider gave it or canonical. An event whose key a corrected definition has changed has both.
 	Key *string `form:"key,omitempty" json:"key,omitempty"`
 
 	// Since At or after: back from now (90m, 7d), a date in UTC, or RFC 3339 with a zone.
@@ -4437,6 +4730,9 @@ type CreateDestinationJSONBody struct {
 	// Nats A stream of NATS JetStream.
 	Nats *NATS `json:"nats,omitempty"`
 
+	// Pubsub A topic of Google Pub/Sub.
+	Pubsub *PubSub `json:"pubsub,omitempty"`
+
 	// Rabbitmq An exchange.
 	Rabbitmq *RabbitMQ `json:"rabbitmq,omitempty"`
 
@@ -4454,6 +4750,9 @@ type CreateDestinationJSONBody struct {
 
 	// Secret Replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing secrets are kept, or one is generated if needed.
 	Secret *string `json:"secret,omitempty"`
+
+	// Sqs A queue of Amazon SQS.
+	Sqs *SQS `json:"sqs,omitempty"`
 
 	// Temporal A task queue of the Temporal that a client configuration profile names.
 	Temporal *Temporal `json:"temporal,omitempty"`
@@ -4500,6 +4799,9 @@ type PatchDestinationJSONBody struct {
 	// Nats A stream of NATS JetStream.
 	Nats *NATS `json:"nats,omitempty"`
 
+	// Pubsub A topic of Google Pub/Sub.
+	Pubsub *PubSub `json:"pubsub,omitempty"`
+
 	// Rabbitmq An exchange.
 	Rabbitmq *RabbitMQ `json:"rabbitmq,omitempty"`
 
@@ -4517,6 +4819,9 @@ type PatchDestinationJSONBody struct {
 
 	// Secret Replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing secrets are kept, or one is generated if needed.
 	Secret *string `json:"secret,omitempty"`
+
+	// Sqs A queue of Amazon SQS.
+	Sqs *SQS `json:"sqs,omitempty"`
 
 	// Temporal A task queue of the Temporal that a client configuration profile names.
 	Temporal *Temporal `json:"temporal,omitempty"`
@@ -4557,6 +4862,9 @@ type ReplaceDestinationJSONBody struct {
 	// Nats A stream of NATS JetStream.
 	Nats *NATS `json:"nats,omitempty"`
 
+	// Pubsub A topic of Google Pub/Sub.
+	Pubsub *PubSub `json:"pubsub,omitempty"`
+
 	// Rabbitmq An exchange.
 	Rabbitmq *RabbitMQ `json:"rabbitmq,omitempty"`
 
@@ -4574,6 +4882,9 @@ type ReplaceDestinationJSONBody struct {
 
 	// Secret Replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing secrets are kept, or one is generated if needed.
 	Secret *string `json:"secret,omitempty"`
+
+	// Sqs A queue of Amazon SQS.
+	Sqs *SQS `json:"sqs,omitempty"`
 
 	// Temporal A task queue of the Temporal that a client configuration profile names.
 	Temporal *Temporal `json:"temporal,omitempty"`
@@ -4693,6 +5004,34 @@ type ListErrorsParamsPhase string
 // ListErrorsParamsClass defines parameters for ListErrors.
 type ListErrorsParamsClass string
 
+// ListEventTypesParams defines parameters for ListEventTypes.
+type ListEventTypesParams struct {
+	// Limit Max number of rows on the page.
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next` of the previous page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ApplyEventTypesJSONBody defines parameters for ApplyEventTypes.
+type ApplyEventTypesJSONBody struct {
+	// DryRun Only plans.
+	DryRun     *bool                `json:"dry_run,omitempty"`
+	EventTypes map[string]EventType `json:"event_types"`
+
+	// Prune Deletes what isn't declared.
+	Prune *bool `json:"prune,omitempty"`
+
+	// Reason Kept in the audit log.
+	Reason *string `json:"reason,omitempty"`
+}
+
+// DeleteEventTypeJSONBody defines parameters for DeleteEventType.
+type DeleteEventTypeJSONBody struct {
+	// Reason Kept in the audit log.
+	Reason *string `json:"reason,omitempty"`
+}
+
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
 	// Provider Name of the provider.
@@ -4707,7 +5046,7 @@ type ListEventsParams struct {
 	// Status Status of the event.
 	Status *ListEventsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// Key Idempotency key, as the provider gave it or canonical.
+	// Key Idempotency key, as the provider gave it or canonical. An event whose key a corrected definition has changed has both.
 	Key *string `form:"key,omitempty" json:"key,omitempty"`
 
 	// EntityKind With provider and entity_id: the events that changed that entity.
@@ -4877,6 +5216,15 @@ type MetricsHistoryParams struct {
 
 	// Since How far back, in s, m or h (30m, 2h).
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
+}
+
+// ListObservedTypesParams defines parameters for ListObservedTypes.
+type ListObservedTypesParams struct {
+	// Type Type of the event.
+	Type *string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Events How many of the latest events of each type are read; fewer if the provider has many types.
+	Events *int `form:"events,omitempty" json:"events,omitempty"`
 }
 
 // PurgeJSONBody defines parameters for Purge.
@@ -5525,6 +5873,12 @@ type ResumeDestinationJSONRequestBody ResumeDestinationJSONBody
 
 // RotateSecretOfDestinationJSONRequestBody defines body for RotateSecretOfDestination for application/json ContentType.
 type RotateSecretOfDestinationJSONRequestBody RotateSecretOfDestinationJSONBody
+
+// ApplyEventTypesJSONRequestBody defines body for ApplyEventTypes for application/json ContentType.
+type ApplyEventTypesJSONRequestBody ApplyEventTypesJSONBody
+
+// DeleteEventTypeJSONRequestBody defines body for DeleteEventType for application/json ContentType.
+type DeleteEventTypeJSONRequestBody DeleteEventTypeJSONBody
 
 // ExpungeEventJSONRequestBody defines body for ExpungeEvent for application/json ContentType.
 type ExpungeEventJSONRequestBody ExpungeEventJSONBody
@@ -6536,6 +6890,48 @@ type ClientInterface interface {
 	// Corresponds with GET /errors/{id} (the `ShowError` operationId).
 	ShowError(ctx context.Context, id int, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListEventTypes Declared event types by name, without their schemas
+	//
+	// Corresponds with GET /event-types (the `ListEventTypes` operationId).
+	ListEventTypes(ctx context.Context, params *ListEventTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApplyEventTypesWithBody Create and change event types so that they are as declared
+	//
+	// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+	ApplyEventTypesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApplyEventTypes Create and change event types so that they are as declared
+	//
+	// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+	ApplyEventTypes(ctx context.Context, body ApplyEventTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteEventTypeWithBody Delete an event type: its events are no longer checked
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+	DeleteEventTypeWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteEventType Delete an event type: its events are no longer checked
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+	DeleteEventType(ctx context.Context, name string, body DeleteEventTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ShowEventType One event type, with the schema and example of each version
+	//
+	// Corresponds with GET /event-types/{name} (the `ShowEventType` operationId).
+	ShowEventType(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListEvents Events, newest first: stored ones, and those that wait for a worker
 	//
 	// since and until bound when the event was accepted, which is the time in its ID. Events with the status accepted have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. They are left out if you filter by text, entity, possible_duplicate or omitted. Events in the inbox aren't listed.
@@ -6738,6 +7134,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /metrics/history (the `MetricsHistory` operationId).
 	MetricsHistory(ctx context.Context, params *MetricsHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListObservedTypes Fields of a provider's latest events by type, without values, and what changed
+	//
+	// Corresponds with GET /observed-types/{provider} (the `ListObservedTypes` operationId).
+	ListObservedTypes(ctx context.Context, provider string, params *ListObservedTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Openapi This API as an OpenAPI 3.1 document
 	//
@@ -8413,6 +8814,108 @@ func (c *Client) ShowError(ctx context.Context, id int, reqEditors ...RequestEdi
 	return c.Client.Do(req)
 }
 
+// ListEventTypes Declared event types by name, without their schemas
+//
+// Corresponds with GET /event-types (the `ListEventTypes` operationId).
+func (c *Client) ListEventTypes(ctx context.Context, params *ListEventTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEventTypesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApplyEventTypesWithBody Create and change event types so that they are as declared
+//
+// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+func (c *Client) ApplyEventTypesWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApplyEventTypesRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApplyEventTypes Create and change event types so that they are as declared
+//
+// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+func (c *Client) ApplyEventTypes(ctx context.Context, body ApplyEventTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApplyEventTypesRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteEventTypeWithBody Delete an event type: its events are no longer checked
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+func (c *Client) DeleteEventTypeWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteEventTypeRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteEventType Delete an event type: its events are no longer checked
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+func (c *Client) DeleteEventType(ctx context.Context, name string, body DeleteEventTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteEventTypeRequest(c.Server, name, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ShowEventType One event type, with the schema and example of each version
+//
+// Corresponds with GET /event-types/{name} (the `ShowEventType` operationId).
+func (c *Client) ShowEventType(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewShowEventTypeRequest(c.Server, name)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListEvents Events, newest first: stored ones, and those that wait for a worker
 //
 // since and until bound when the event was accepted, which is the time in its ID. Events with the status accepted have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. They are left out if you filter by text, entity, possible_duplicate or omitted. Events in the inbox aren't listed.
@@ -8896,6 +9399,21 @@ func (c *Client) MetricsJSON(ctx context.Context, reqEditors ...RequestEditorFn)
 // Corresponds with GET /metrics/history (the `MetricsHistory` operationId).
 func (c *Client) MetricsHistory(ctx context.Context, params *MetricsHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewMetricsHistoryRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListObservedTypes Fields of a provider's latest events by type, without values, and what changed
+//
+// Corresponds with GET /observed-types/{provider} (the `ListObservedTypes` operationId).
+func (c *Client) ListObservedTypes(ctx context.Context, provider string, params *ListObservedTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListObservedTypesRequest(c.Server, provider, params)
 	if err != nil {
 		return nil, err
 	}
@@ -13037,6 +13555,193 @@ func NewShowErrorRequest(server string, id int) (*http.Request, error) {
 	return req, nil
 }
 
+// NewListEventTypesRequest constructs an http.Request for the ListEventTypes method
+func NewListEventTypesRequest(server string, params *ListEventTypesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/event-types")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewApplyEventTypesRequest calls the generic ApplyEventTypes builder with application/json body
+func NewApplyEventTypesRequest(server string, body ApplyEventTypesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApplyEventTypesRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewApplyEventTypesRequestWithBody constructs an http.Request for the ApplyEventTypes method, with any body, and a specified content type
+func NewApplyEventTypesRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/event-types/apply")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteEventTypeRequest calls the generic DeleteEventType builder with application/json body
+func NewDeleteEventTypeRequest(server string, name string, body DeleteEventTypeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteEventTypeRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewDeleteEventTypeRequestWithBody constructs an http.Request for the DeleteEventType method, with any body, and a specified content type
+func NewDeleteEventTypeRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/event-types/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewShowEventTypeRequest constructs an http.Request for the ShowEventType method
+func NewShowEventTypeRequest(server string, name string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/event-types/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListEventsRequest constructs an http.Request for the ListEvents method
 func NewListEventsRequest(server string, params *ListEventsParams) (*http.Request, error) {
 	var err error
@@ -14292,6 +14997,79 @@ func NewMetricsHistoryRequest(server string, params *MetricsHistoryParams) (*htt
 		if params.Since != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListObservedTypesRequest constructs an http.Request for the ListObservedTypes method
+func NewListObservedTypesRequest(server string, provider string, params *ListObservedTypesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "provider", provider, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/observed-types/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Events != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "events", *params.Events, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -17058,6 +17836,52 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /errors/{id} (the `ShowError` operationId).
 	ShowErrorWithResponse(ctx context.Context, id int, reqEditors ...RequestEditorFn) (*ShowErrorResponse, error)
 
+	// ListEventTypesWithResponse Declared event types by name, without their schemas
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /event-types (the `ListEventTypes` operationId).
+	ListEventTypesWithResponse(ctx context.Context, params *ListEventTypesParams, reqEditors ...RequestEditorFn) (*ListEventTypesResponse, error)
+
+	// ApplyEventTypesWithBodyWithResponse Create and change event types so that they are as declared
+	//
+	// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+	ApplyEventTypesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApplyEventTypesResponse, error)
+
+	// ApplyEventTypesWithResponse Create and change event types so that they are as declared
+	//
+	// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+	ApplyEventTypesWithResponse(ctx context.Context, body ApplyEventTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*ApplyEventTypesResponse, error)
+
+	// DeleteEventTypeWithBodyWithResponse Delete an event type: its events are no longer checked
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+	DeleteEventTypeWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteEventTypeResponse, error)
+
+	// DeleteEventTypeWithResponse Delete an event type: its events are no longer checked
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+	DeleteEventTypeWithResponse(ctx context.Context, name string, body DeleteEventTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteEventTypeResponse, error)
+
+	// ShowEventTypeWithResponse One event type, with the schema and example of each version
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /event-types/{name} (the `ShowEventType` operationId).
+	ShowEventTypeWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ShowEventTypeResponse, error)
+
 	// ListEventsWithResponse Events, newest first: stored ones, and those that wait for a worker
 	//
 	// since and until bound when the event was accepted, which is the time in its ID. Events with the status accepted have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. They are left out if you filter by text, entity, possible_duplicate or omitted. Events in the inbox aren't listed.
@@ -17288,6 +18112,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /metrics/history (the `MetricsHistory` operationId).
 	MetricsHistoryWithResponse(ctx context.Context, params *MetricsHistoryParams, reqEditors ...RequestEditorFn) (*MetricsHistoryResponse, error)
+
+	// ListObservedTypesWithResponse Fields of a provider's latest events by type, without values, and what changed
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /observed-types/{provider} (the `ListObservedTypes` operationId).
+	ListObservedTypesWithResponse(ctx context.Context, provider string, params *ListObservedTypesParams, reqEditors ...RequestEditorFn) (*ListObservedTypesResponse, error)
 
 	// OpenapiWithResponse This API as an OpenAPI 3.1 document
 	//
@@ -18844,6 +19675,98 @@ func (r ShowErrorResponse) StatusCode() int {
 	return 0
 }
 
+type ListEventTypesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventTypeSummaryList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListEventTypesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListEventTypesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ApplyEventTypesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppliedEventTypes
+}
+
+// Status returns HTTPResponse.Status
+func (r ApplyEventTypesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApplyEventTypesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type DeleteEventTypeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeletedEventType
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteEventTypeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteEventTypeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ShowEventTypeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventType
+}
+
+// Status returns HTTPResponse.Status
+func (r ShowEventTypeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ShowEventTypeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
 type ListEventsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -19363,6 +20286,29 @@ func (r MetricsHistoryResponse) Status() string {
 
 // StatusCode returns HTTPResponse.StatusCode
 func (r MetricsHistoryResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+type ListObservedTypesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ObservedTypeList
+}
+
+// Status returns HTTPResponse.Status
+func (r ListObservedTypesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListObservedTypesResponse) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -21391,6 +22337,88 @@ func (c *ClientWithResponses) ShowErrorWithResponse(ctx context.Context, id int,
 	return ParseShowErrorResponse(rsp)
 }
 
+// ListEventTypesWithResponse Declared event types by name, without their schemas
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /event-types (the `ListEventTypes` operationId).
+func (c *ClientWithResponses) ListEventTypesWithResponse(ctx context.Context, params *ListEventTypesParams, reqEditors ...RequestEditorFn) (*ListEventTypesResponse, error) {
+	rsp, err := c.ListEventTypes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListEventTypesResponse(rsp)
+}
+
+// ApplyEventTypesWithBodyWithResponse Create and change event types so that they are as declared
+//
+// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+func (c *ClientWithResponses) ApplyEventTypesWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApplyEventTypesResponse, error) {
+	rsp, err := c.ApplyEventTypesWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApplyEventTypesResponse(rsp)
+}
+
+// ApplyEventTypesWithResponse Create and change event types so that they are as declared
+//
+// What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /event-types/apply (the `ApplyEventTypes` operationId).
+func (c *ClientWithResponses) ApplyEventTypesWithResponse(ctx context.Context, body ApplyEventTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*ApplyEventTypesResponse, error) {
+	rsp, err := c.ApplyEventTypes(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApplyEventTypesResponse(rsp)
+}
+
+// DeleteEventTypeWithBodyWithResponse Delete an event type: its events are no longer checked
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+func (c *ClientWithResponses) DeleteEventTypeWithBodyWithResponse(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteEventTypeResponse, error) {
+	rsp, err := c.DeleteEventTypeWithBody(ctx, name, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteEventTypeResponse(rsp)
+}
+
+// DeleteEventTypeWithResponse Delete an event type: its events are no longer checked
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /event-types/{name} (the `DeleteEventType` operationId).
+func (c *ClientWithResponses) DeleteEventTypeWithResponse(ctx context.Context, name string, body DeleteEventTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteEventTypeResponse, error) {
+	rsp, err := c.DeleteEventType(ctx, name, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteEventTypeResponse(rsp)
+}
+
+// ShowEventTypeWithResponse One event type, with the schema and example of each version
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /event-types/{name} (the `ShowEventType` operationId).
+func (c *ClientWithResponses) ShowEventTypeWithResponse(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*ShowEventTypeResponse, error) {
+	rsp, err := c.ShowEventType(ctx, name, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseShowEventTypeResponse(rsp)
+}
+
 // ListEventsWithResponse Events, newest first: stored ones, and those that wait for a worker
 //
 // since and until bound when the event was accepted, which is the time in its ID. Events with the status accepted have no row yet: they are read from the newest 1,000 open runs in Temporal that match provider, type and since. They are left out if you filter by text, entity, possible_duplicate or omitted. Events in the inbox aren't listed.
@@ -21794,6 +22822,19 @@ func (c *ClientWithResponses) MetricsHistoryWithResponse(ctx context.Context, pa
 		return nil, err
 	}
 	return ParseMetricsHistoryResponse(rsp)
+}
+
+// ListObservedTypesWithResponse Fields of a provider's latest events by type, without values, and what changed
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /observed-types/{provider} (the `ListObservedTypes` operationId).
+func (c *ClientWithResponses) ListObservedTypesWithResponse(ctx context.Context, provider string, params *ListObservedTypesParams, reqEditors ...RequestEditorFn) (*ListObservedTypesResponse, error) {
+	rsp, err := c.ListObservedTypes(ctx, provider, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListObservedTypesResponse(rsp)
 }
 
 // OpenapiWithResponse This API as an OpenAPI 3.1 document
@@ -23946,6 +24987,110 @@ func ParseShowErrorResponse(rsp *http.Response) (*ShowErrorResponse, error) {
 	return response, nil
 }
 
+// ParseListEventTypesResponse parses an HTTP response from a ListEventTypesWithResponse call
+func ParseListEventTypesResponse(rsp *http.Response) (*ListEventTypesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListEventTypesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventTypeSummaryList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseApplyEventTypesResponse parses an HTTP response from a ApplyEventTypesWithResponse call
+func ParseApplyEventTypesResponse(rsp *http.Response) (*ApplyEventTypesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApplyEventTypesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppliedEventTypes
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteEventTypeResponse parses an HTTP response from a DeleteEventTypeWithResponse call
+func ParseDeleteEventTypeResponse(rsp *http.Response) (*DeleteEventTypeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteEventTypeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeletedEventType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseShowEventTypeResponse parses an HTTP response from a ShowEventTypeWithResponse call
+func ParseShowEventTypeResponse(rsp *http.Response) (*ShowEventTypeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ShowEventTypeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call
 func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -24517,6 +25662,32 @@ func ParseMetricsHistoryResponse(rsp *http.Response) (*MetricsHistoryResponse, e
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListObservedTypesResponse parses an HTTP response from a ListObservedTypesWithResponse call
+func ParseListObservedTypesResponse(rsp *http.Response) (*ListObservedTypesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListObservedTypesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ObservedTypeList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -683,6 +683,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/event-types": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Declared event types by name, without their schemas */
+        get: operations["listEventTypes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/event-types/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create and change event types so that they are as declared
+         * @description What is equal, or isn't declared, stays as it is. Each change has its own audit entry, and each ingress follows it within seconds. If the declaration has mistakes, such as an invalid schema or an example that violates it, nothing is changed, and the error lists them all. It may take long. Then the response has the status 200 and begins with line breaks, which keep the connection open; if it fails after that, its body is that of an error. It ends when the client disconnects.
+         */
+        post: operations["applyEventTypes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/event-types/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One event type, with the schema and example of each version */
+        get: operations["showEventType"];
+        put?: never;
+        post?: never;
+        /** Delete an event type: its events are no longer checked */
+        delete: operations["deleteEventType"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/events": {
         parameters: {
             query?: never;
@@ -1067,6 +1122,23 @@ export interface paths {
         };
         /** Holdfast's own metrics of the last hours */
         get: operations["metricsHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/observed-types/{provider}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Fields of a provider's latest events by type, without values, and what changed */
+        get: operations["listObservedTypes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1810,6 +1882,17 @@ export interface components {
                 [key: string]: string;
             };
         };
+        /** @description The plan, and what became of it. */
+        AppliedEventTypes: {
+            changes: components["schemas"]["DeclaredChange"][];
+            dry_run?: boolean;
+            /** @description Stored subscriptions and destinations that aren't declared and stay. */
+            left?: string[];
+            /** @description Says which change failed. Earlier ones were made, and the same request can be repeated. */
+            problem?: string;
+            /** @description Counts unchanged objects. */
+            same: number;
+        };
         /** @description An attempt as the caller may see it. */
         Attempt: {
             /** @description The beginning of the response as text; not for viewers. */
@@ -1840,7 +1923,7 @@ export interface components {
         /** @description A change made by an operator. */
         AuditEntry: {
             /** @enum {string} */
-            action: "dead_letter.replay" | "dead_letter.fetch" | "dead_letter.edit" | "dead_letter.discard" | "dead_letter.reopen" | "dead_letter.delete" | "dead_letter.cleanup" | "replay.start" | "replay.pause" | "replay.resume" | "replay.cancel" | "rebuild.start" | "rebuild.pause" | "rebuild.resume" | "rebuild.cancel" | "import.start" | "import.pause" | "import.resume" | "import.cancel" | "resend.start" | "resend.pause" | "resend.resume" | "resend.cancel" | "recovery.start" | "recovery.pause" | "recovery.resume" | "recovery.cancel" | "destination.apply" | "destination.pause" | "destination.resume" | "destination.disable" | "destination.delete" | "destination.rotate_secret" | "destination.probe" | "subscription.apply" | "subscription.delete" | "subscription.test" | "delivery.resend" | "delivery.cancel" | "delivery.skip" | "delivery.pause" | "delivery.resume" | "session.login" | "session.logout" | "session.refused" | "event.split" | "event.expunge" | "purge" | "reconcile";
+            action: "dead_letter.replay" | "dead_letter.fetch" | "dead_letter.edit" | "dead_letter.discard" | "dead_letter.reopen" | "dead_letter.delete" | "dead_letter.cleanup" | "replay.start" | "replay.pause" | "replay.resume" | "replay.cancel" | "rebuild.start" | "rebuild.pause" | "rebuild.resume" | "rebuild.cancel" | "import.start" | "import.pause" | "import.resume" | "import.cancel" | "resend.start" | "resend.pause" | "resend.resume" | "resend.cancel" | "recovery.start" | "recovery.pause" | "recovery.resume" | "recovery.cancel" | "destination.apply" | "destination.pause" | "destination.resume" | "destination.disable" | "destination.delete" | "destination.rotate_secret" | "destination.probe" | "subscription.apply" | "subscription.delete" | "subscription.test" | "event_type.apply" | "event_type.delete" | "delivery.resend" | "delivery.cancel" | "delivery.skip" | "delivery.pause" | "delivery.resume" | "session.login" | "session.logout" | "session.refused" | "event.split" | "event.expunge" | "purge" | "reconcile";
             /** @description The name of the token, "cli:" and the OS user, or "local" if no token is required. */
             actor: string;
             /**
@@ -2310,12 +2393,14 @@ export interface components {
             /** @description 1 to 63 characters of a-z, 0-9, "-", "_" and ".". */
             name?: string;
             nats?: components["schemas"]["NATS"];
+            pubsub?: components["schemas"]["PubSub"];
             rabbitmq?: components["schemas"]["RabbitMQ"];
             /** @description Limits attempts; without it, they are unlimited. */
             rate?: components["schemas"]["Rate"];
             /** @description The retry policy; by default, the schedule that Standard Webhooks recommends (10 attempts in 76 hours). */
             retry?: components["schemas"]["Retry"];
             s3?: components["schemas"]["S3"];
+            sqs?: components["schemas"]["SQS"];
             temporal?: components["schemas"]["Temporal"];
             /** @description Bounds one attempt; 15s by default. */
             timeout?: string;
@@ -2393,6 +2478,10 @@ export interface components {
              * @enum {string}
              */
             rule: "invalid" | "no-samples" | "sample-fails" | "sample-type" | "shared-key" | "unreachable" | "ineffective" | "unscoped" | "unfetched" | "unapplied" | "unversioned" | "unsigned" | "secret" | "unsourced" | "unexplained" | "few-samples" | "retry-facts" | "short-window" | "replay" | "retry-counter" | "recover" | "no-input" | "untimed" | "undeleted" | "unhidden" | "coarse-key";
+        };
+        /** @description The response to the deletion of a type. */
+        DeletedEventType: {
+            deleted: string;
         };
         /** @description A delivery as the caller may see it. */
         Delivery: {
@@ -2511,6 +2600,7 @@ export interface components {
             /** @description 1 to 63 characters of a-z, 0-9, "-", "_" and ".". */
             name: string;
             nats?: components["schemas"]["NATS"];
+            pubsub?: components["schemas"]["PubSub"];
             rabbitmq?: components["schemas"]["RabbitMQ"];
             /** @description Limits attempts; without it, they are unlimited. */
             rate?: components["schemas"]["Rate"];
@@ -2521,6 +2611,7 @@ export interface components {
             secret?: string;
             /** @description The fingerprints of the signing secrets, newest first; not in lists. */
             secrets?: components["schemas"]["Secret"][];
+            sqs?: components["schemas"]["SQS"];
             temporal?: components["schemas"]["Temporal"];
             /** @description Bounds one attempt; 15s by default. */
             timeout?: string;
@@ -2703,8 +2794,10 @@ export interface components {
         };
         /** @description A stored event in a list. */
         Event: {
+            /** @description The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event. */
+            corrected_key?: string;
             /**
-             * @description The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and failed if the event is dead.
+             * @description The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
              * @enum {string}
              */
             delivery_status?: "pending" | "processing" | "retrying" | "delivered" | "failed" | "canceled";
@@ -2713,7 +2806,7 @@ export interface components {
              * @description A UUIDv7; its time is when the event was accepted.
              */
             id: string;
-            /** @description The canonical idempotency key. */
+            /** @description The canonical idempotency key that the event was accepted with. It is part of its workflow ID. */
             key: string;
             /** Format: date-time */
             occurred_at: string;
@@ -2778,13 +2871,15 @@ export interface components {
             /** @description The errors of its steps, overcome or not, latest first, up to 100. */
             attempts: components["schemas"]["ErrorEntry"][];
             body: components["schemas"]["Content"];
+            /** @description The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event. */
+            corrected_key?: string;
             dead_letters: components["schemas"]["DeadLetter"][];
             /** @description An operator's decision about the event. */
             decision?: components["schemas"]["Decision"];
             /** @description Sorted by subscription. */
             deliveries?: components["schemas"]["Delivery"][];
             /**
-             * @description The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and failed if the event is dead.
+             * @description The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
              * @enum {string}
              */
             delivery_status?: "pending" | "processing" | "retrying" | "delivered" | "failed" | "canceled";
@@ -2796,7 +2891,7 @@ export interface components {
              * @description A UUIDv7; its time is when the event was accepted.
              */
             id: string;
-            /** @description The canonical idempotency key. */
+            /** @description The canonical idempotency key that the event was accepted with. It is part of its workflow ID. */
             key: string;
             /** Format: date-time */
             occurred_at: string;
@@ -2869,6 +2964,40 @@ export interface components {
         /** @description One page of a list. */
         EventList: {
             items: components["schemas"]["Event"][];
+            /** @description The cursor of the next page; empty on the last page. */
+            next?: string;
+            /** @description Says what is missing from the page. */
+            note?: string;
+        };
+        /** @description A declared event type. */
+        EventType: {
+            /**
+             * @description Off (the default), warn or refuse.
+             * @enum {string}
+             */
+            check?: "off" | "warn" | "refuse";
+            description?: string;
+            /** @description The type that events have in their field "type". */
+            name?: string;
+            /** @description By their number: "1", "2". */
+            versions: {
+                [key: string]: components["schemas"]["TypeVersion"];
+            };
+        };
+        /** @description A type in a list, without its schemas. */
+        EventTypeSummary: {
+            /** @enum {string} */
+            check: "off" | "warn" | "refuse";
+            /** @description versions are their numbers, lowest first. deprecated are those that are. */
+            deprecated?: string[];
+            description?: string;
+            name: string;
+            /** @description Their numbers, lowest first. deprecated are those that are. */
+            versions: string[];
+        };
+        /** @description One page of a list. */
+        EventTypeSummaryList: {
+            items: components["schemas"]["EventTypeSummary"][];
             /** @description The cursor of the next page; empty on the last page. */
             next?: string;
             /** @description Says what is missing from the page. */
@@ -3045,6 +3174,43 @@ export interface components {
             subject: "event" | "entity" | "dead_letter" | "delivery";
             /** @description Set for deliveries and their dead letters. */
             subscription_id?: number;
+        };
+        /** @description A field of the events of a type. */
+        Field: {
+            /** @description How many different texts a field has that has few; absent for other fields. The texts themselves aren't shown. */
+            distinct_values?: number;
+            /** @description Has the names from the body on; [] stands for the items of an array, and * for names that are data. */
+            path: string;
+            /** @description The share of the objects around the field that have it, of those that were read. */
+            present: number;
+            /** @description The rules of the definition that read the field. */
+            read_by?: string[];
+            types: ("null" | "boolean" | "integer" | "number" | "string" | "array" | "object")[];
+        };
+        /** @description A difference between an event and those before it. */
+        FieldChange: {
+            /**
+             * Format: uuid
+             * @description since is when the first such event was received, and event_id its ID.
+             */
+            event_id: string;
+            /** @description from and to are the JSON types before, and the new one, of a retyped field. */
+            from?: ("null" | "boolean" | "integer" | "number" | "string" | "array" | "object")[];
+            /** @enum {string} */
+            kind: "new_field" | "sometimes_missing" | "missing_field" | "retyped" | "new_value";
+            path: string;
+            /** @description The rules of the definition that need the field, or one below it. */
+            read_by?: string[];
+            /**
+             * Format: date-time
+             * @description When the first such event was received, and event_id its ID.
+             */
+            since: string;
+            /**
+             * @description from and to are the JSON types before, and the new one, of a retyped field.
+             * @enum {string}
+             */
+            to?: "null" | "boolean" | "integer" | "number" | "string" | "array" | "object";
         };
         /** @description A changed field of an entity. */
         FieldDiff: {
@@ -3339,6 +3505,32 @@ export interface components {
             /** @description Orders the names of a kind: 0 is the best. */
             rank: number;
         };
+        /** @description An event type of a provider, as its latest events look. */
+        ObservedType: {
+            /** @description What the observation of new events, once a minute, has found in the last 30 days, oldest first. */
+            changes: components["schemas"]["FieldChange"][];
+            /** @description How many events were read. skipped is how many others weren't, because their bodies are too large or can't be decoded. */
+            events: number;
+            fields: components["schemas"]["Field"][];
+            /**
+             * Format: date-time
+             * @description When it last found new events; absent before the first time.
+             */
+            observed_at?: string;
+            /** @description A JSON schema of the dialect 2020-12, inferred from these events. */
+            schema: Record<string, never>;
+            /** @description events is how many events were read. skipped is how many others weren't, because their bodies are too large or can't be decoded. */
+            skipped?: number;
+            type: string;
+        };
+        /** @description One page of a list. */
+        ObservedTypeList: {
+            items: components["schemas"]["ObservedType"][];
+            /** @description The cursor of the next page; empty on the last page. */
+            next?: string;
+            /** @description Says what is missing from the page. */
+            note?: string;
+        };
         /** @description Describes the entities that an event names and doesn't change, because a limit was exceeded. */
         Omitted: {
             /** @description Counts them, entities has the first MaxOmitted of them. */
@@ -3444,6 +3636,27 @@ export interface components {
             next?: string;
             /** @description Says what is missing from the page. */
             note?: string;
+        };
+        /** @description A topic of Google Pub/Sub. */
+        PubSub: {
+            /** @description CA, certificate and key are those of HTTP. */
+            ca?: string;
+            /** @description CA, certificate and key are those of HTTP. */
+            certificate?: string;
+            /** @description CA, certificate and key are those of HTTP. */
+            key?: string;
+            /** @description A jq expression over Message.Input that returns at most 1,024 bytes. Subscriptions with ordering deliver messages with one key in the order of their publication; an empty one has none. */
+            ordering_key?: string;
+            /** @description That of HTTP. */
+            proxy?: string;
+            /** @description Names the environment variable with the secret. Only admins may set it, as HTTP.secrets. If empty, the secret stored through the API is used; it may be missing. */
+            secrets?: string;
+            /** @description Its whole name, projects/PROJECT/topics/NAME. */
+            topic: string;
+            /** @description Has the hosts of a broker, separated by commas, and no user: nats://a:4222,b:4222. Its schemes are those of the kind. */
+            url: string;
+            /** @description Authenticates with the secret. */
+            user?: string;
         };
         /** @description Counts what a purge has removed. */
         Purged: {
@@ -3665,10 +3878,10 @@ export interface components {
             /** @description Means that the event isn't sent to subscriptions, as an operator has decided for a recovery. */
             undelivered?: boolean;
             /**
-             * @description "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the beginning of a message that was too large. It is empty for a request of the provider.
+             * @description "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request of the provider.
              * @enum {string}
              */
-            via?: "recover" | "queue" | "queue_cut";
+            via?: "recover" | "queue" | "queue_cut" | "queue_suspect";
         };
         /** @description Reads a provider's list of events, and processes those that never arrived, oldest first. */
         Recovery: {
@@ -4054,6 +4267,27 @@ export interface components {
             /** @description Authenticates with the secret. */
             user?: string;
         };
+        /** @description A queue of Amazon SQS. */
+        SQS: {
+            /** @description CA, certificate and key are those of HTTP. */
+            ca?: string;
+            /** @description CA, certificate and key are those of HTTP. */
+            certificate?: string;
+            /** @description A jq expression over Message.Input that returns the message's group. In a FIFO queue, a message with an empty one is a group of its own. */
+            group?: string;
+            /** @description CA, certificate and key are those of HTTP. */
+            key?: string;
+            /** @description That of HTTP. */
+            proxy?: string;
+            /** @description The queue's name. That of a FIFO queue ends with .fifo. */
+            queue: string;
+            /** @description Names the environment variable with the secret. Only admins may set it, as HTTP.secrets. If empty, the secret stored through the API is used; it may be missing. */
+            secrets?: string;
+            /** @description Has the hosts of a broker, separated by commas, and no user: nats://a:4222,b:4222. Its schemes are those of the kind. */
+            url: string;
+            /** @description Authenticates with the secret. */
+            user?: string;
+        };
         /** @description The state of a schedule. */
         ScheduleStats: {
             every?: string;
@@ -4319,6 +4553,15 @@ export interface components {
             /** @description Aren't imported: create them with POST /subscriptions/apply. */
             subscriptions?: components["schemas"]["ImportedSubscription"][];
         };
+        /** @description A version of a type. */
+        TypeVersion: {
+            /** @description Versions are still accepted; their publishers are warned. */
+            deprecated?: boolean;
+            /** @description Valid data. */
+            example?: unknown;
+            /** @description The JSON schema, draft 2020-12, of the event's field "data". */
+            schema: Record<string, never>;
+        };
         /** @description Describes what an event that isn't processed yet is waiting for. */
         Wait: {
             /** @description The step that failed or is running, as Temporal Web names it. */
@@ -4408,7 +4651,7 @@ export interface operations {
                 /** @description Name of a token. */
                 actor?: string;
                 /** @description What was done. */
-                action?: "dead_letter.replay" | "dead_letter.fetch" | "dead_letter.edit" | "dead_letter.discard" | "dead_letter.reopen" | "dead_letter.delete" | "dead_letter.cleanup" | "replay.start" | "replay.pause" | "replay.resume" | "replay.cancel" | "rebuild.start" | "rebuild.pause" | "rebuild.resume" | "rebuild.cancel" | "import.start" | "import.pause" | "import.resume" | "import.cancel" | "resend.start" | "resend.pause" | "resend.resume" | "resend.cancel" | "recovery.start" | "recovery.pause" | "recovery.resume" | "recovery.cancel" | "destination.apply" | "destination.pause" | "destination.resume" | "destination.disable" | "destination.delete" | "destination.rotate_secret" | "destination.probe" | "subscription.apply" | "subscription.delete" | "subscription.test" | "delivery.resend" | "delivery.cancel" | "delivery.skip" | "delivery.pause" | "delivery.resume" | "session.login" | "session.logout" | "session.refused" | "event.split" | "event.expunge" | "purge" | "reconcile";
+                action?: "dead_letter.replay" | "dead_letter.fetch" | "dead_letter.edit" | "dead_letter.discard" | "dead_letter.reopen" | "dead_letter.delete" | "dead_letter.cleanup" | "replay.start" | "replay.pause" | "replay.resume" | "replay.cancel" | "rebuild.start" | "rebuild.pause" | "rebuild.resume" | "rebuild.cancel" | "import.start" | "import.pause" | "import.resume" | "import.cancel" | "resend.start" | "resend.pause" | "resend.resume" | "resend.cancel" | "recovery.start" | "recovery.pause" | "recovery.resume" | "recovery.cancel" | "destination.apply" | "destination.pause" | "destination.resume" | "destination.disable" | "destination.delete" | "destination.rotate_secret" | "destination.probe" | "subscription.apply" | "subscription.delete" | "subscription.test" | "event_type.apply" | "event_type.delete" | "delivery.resend" | "delivery.cancel" | "delivery.skip" | "delivery.pause" | "delivery.resume" | "session.login" | "session.logout" | "session.refused" | "event.split" | "event.expunge" | "purge" | "reconcile";
                 /** @description Such as dead_letter:7. */
                 object?: string;
                 /** @description At or after: back from now (90m, 7d), a date in UTC, or RFC 3339 with a zone. */
@@ -4665,7 +4908,7 @@ export interface operations {
                 provider?: string;
                 /** @description Sender within the provider (an instance, an account); needs provider. */
                 source?: string;
-                /** @description Idempotency key, as the provider gave it or canonical. */
+                /** @description Idempotency key, as the provider gave it or canonical. An event whose key a corrected definition has changed has both. */
                 key?: string;
                 /** @description At or after: back from now (90m, 7d), a date in UTC, or RFC 3339 with a zone. */
                 since?: string;
@@ -5409,6 +5652,7 @@ export interface operations {
                     /** @description 1 to 63 characters of a-z, 0-9, "-", "_" and ".". */
                     name: string;
                     nats?: components["schemas"]["NATS"];
+                    pubsub?: components["schemas"]["PubSub"];
                     rabbitmq?: components["schemas"]["RabbitMQ"];
                     /** @description Limits attempts; without it, they are unlimited. */
                     rate?: components["schemas"]["Rate"];
@@ -5419,6 +5663,7 @@ export interface operations {
                     s3?: components["schemas"]["S3"];
                     /** @description Replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing secrets are kept, or one is generated if needed. */
                     secret?: string;
+                    sqs?: components["schemas"]["SQS"];
                     temporal?: components["schemas"]["Temporal"];
                     /** @description Bounds one attempt; 15s by default. */
                     timeout?: string;
@@ -5499,6 +5744,7 @@ export interface operations {
                     /** @description 1 to 63 characters of a-z, 0-9, "-", "_" and ".". */
                     name?: string;
                     nats?: components["schemas"]["NATS"];
+                    pubsub?: components["schemas"]["PubSub"];
                     rabbitmq?: components["schemas"]["RabbitMQ"];
                     /** @description Limits attempts; without it, they are unlimited. */
                     rate?: components["schemas"]["Rate"];
@@ -5509,6 +5755,7 @@ export interface operations {
                     s3?: components["schemas"]["S3"];
                     /** @description Replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing secrets are kept, or one is generated if needed. */
                     secret?: string;
+                    sqs?: components["schemas"]["SQS"];
                     temporal?: components["schemas"]["Temporal"];
                     /** @description Bounds one attempt; 15s by default. */
                     timeout?: string;
@@ -5596,6 +5843,7 @@ export interface operations {
                     /** @description 1 to 63 characters of a-z, 0-9, "-", "_" and ".". */
                     name?: string;
                     nats?: components["schemas"]["NATS"];
+                    pubsub?: components["schemas"]["PubSub"];
                     rabbitmq?: components["schemas"]["RabbitMQ"];
                     /** @description Limits attempts; without it, they are unlimited. */
                     rate?: components["schemas"]["Rate"];
@@ -5606,6 +5854,7 @@ export interface operations {
                     s3?: components["schemas"]["S3"];
                     /** @description Replaces all existing secrets. For Standard Webhooks, text without the prefix whsec_ is encoded. Without it, existing secrets are kept, or one is generated if needed. */
                     secret?: string;
+                    sqs?: components["schemas"]["SQS"];
                     temporal?: components["schemas"]["Temporal"];
                     /** @description Bounds one attempt; 15s by default. */
                     timeout?: string;
@@ -5927,6 +6176,145 @@ export interface operations {
             default: components["responses"]["Error"];
         };
     };
+    listEventTypes: {
+        parameters: {
+            query?: {
+                /** @description Max number of rows on the page. */
+                limit?: number;
+                /** @description `next` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTypeSummaryList"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    applyEventTypes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "dry_run": true,
+                 *       "event_types": {
+                 *         "order.paid": {
+                 *           "check": "refuse",
+                 *           "versions": {
+                 *             "1": {
+                 *               "example": {
+                 *                 "id": "o1"
+                 *               },
+                 *               "schema": {
+                 *                 "required": [
+                 *                   "id"
+                 *                 ],
+                 *                 "type": "object"
+                 *               }
+                 *             }
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Only plans. */
+                    dry_run?: boolean;
+                    event_types: {
+                        [key: string]: components["schemas"]["EventType"];
+                    };
+                    /** @description Deletes what isn't declared. */
+                    prune?: boolean;
+                    /** @description Kept in the audit log. */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppliedEventTypes"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    showEventType: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the event type. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventType"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    deleteEventType: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the event type. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Kept in the audit log. */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedEventType"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     listEvents: {
         parameters: {
             query?: {
@@ -5938,7 +6326,7 @@ export interface operations {
                 type?: string;
                 /** @description Status of the event. */
                 status?: "accepted" | "persisted" | "processed" | "dead";
-                /** @description Idempotency key, as the provider gave it or canonical. */
+                /** @description Idempotency key, as the provider gave it or canonical. An event whose key a corrected definition has changed has both. */
                 key?: string;
                 /** @description With provider and entity_id: the events that changed that entity. */
                 entity_kind?: string;
@@ -6589,6 +6977,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    listObservedTypes: {
+        parameters: {
+            query?: {
+                /** @description Type of the event. */
+                type?: string;
+                /** @description How many of the latest events of each type are read; fewer if the provider has many types. */
+                events?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Name of the provider. */
+                provider: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObservedTypeList"];
                 };
             };
             default: components["responses"]["Error"];
