@@ -111,7 +111,8 @@ func AuditActions() []AuditAction {
 	return append(all,
 		AuditDestinationApply, AuditDestinationPause, AuditDestinationResume, AuditDestinationDisable, AuditDestinationDelete,
 		AuditDestinationRotate, AuditDestinationProbe, AuditSubscriptionApply, AuditSubscriptionDelete, AuditSubscriptionTest,
-		AuditEventTypeApply, AuditEventTypeDelete, AuditDeliveryResend, AuditDeliveryCancel, AuditDeliverySkip, AuditDeliveryPause, AuditDeliveryResume,
+		AuditEventTypeApply, AuditEventTypeDelete, AuditDeliveryResend, AuditDeliveryCancel, AuditDeliverySkip, AuditDeliveryPause,
+		AuditDeliveryResume,
 		AuditLogin, AuditLogout, AuditLoginRefused, AuditSplit, AuditExpunge, AuditPurge, AuditReconcile)
 }
 

@@ -160,7 +160,8 @@ var Table = []Rule{
 		Never:     slices.Concat(neverStore, neverTemporal, never("a commit is independent of how a request arrives", "net"))},
 	{Package: "ingress/queues", Why: "which queues are read, and when a message is acknowledged, is independent of what it means",
 		Ours: list("event event/oversight event/tally internal/broker internal/clienttls internal/proxy providers/receiving"),
-		Libraries: withOtel("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+		Libraries: withOtel("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go " +
+			"github.com/twmb/franz-go " +
 			"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb google.golang.org/grpc"),
 		Never: slices.Concat(neverStore, neverTemporal)},
 	{Package: "workflows/runs",
@@ -229,7 +230,8 @@ var Table = []Rule{
 	{Package: "internal/proxy", Why: "a connection through a proxy is independent of what is sent, and of what may be reached"},
 	{Package: "internal/clienttls", Why: "how a client proves who it is with a certificate is independent of where that is stored"},
 	{Package: "internal/broker", Why: "a broker is reached in the same way by what sends to it and by what reads from it",
-		Libraries: list("github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/nats-io/nats.go github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+		Libraries: list("github.com/aws/aws-sdk-go-v2 github.com/aws/smithy-go github.com/nats-io/nats.go " +
+			"github.com/nats-io/nkeys github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
 			"cloud.google.com/go/compute/metadata golang.org/x/oauth2 google.golang.org/grpc")},
 	{Package: "delivery/handoff",
 		Why:  "how an event starts or signals a workflow in the user's Temporal, not when or for which delivery",
@@ -239,7 +241,8 @@ var Table = []Rule{
 		Never: neverStore},
 	{Package: "delivery/queue", Why: "how an event reaches a queue of a broker, not when or for which delivery",
 		Ours: list("delivery delivery/webhook internal/broker"),
-		Libraries: withOtel("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go github.com/twmb/franz-go " +
+		Libraries: withOtel("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats.go github.com/rabbitmq/amqp091-go " +
+			"github.com/twmb/franz-go " +
 			"github.com/minio/minio-go/v7 golang.org/x/sync cloud.google.com/go/pubsub/v2/apiv1/pubsubpb google.golang.org/grpc " +
 			"google.golang.org/protobuf"),
 		Never: neverStore},
@@ -454,7 +457,8 @@ var Table = []Rule{
 	{Package: "operator/console/plot", Why: "plots depend only on the values of the metrics",
 		// number formats
 		Ours: list("operator/console/frame")},
-	{Package: "operator/console/gaps", Why: "rules are compared with their events and samples in one place, for every page that warns",
+	{Package: "operator/console/gaps",
+		Why:   "rules are compared with their events and samples in one place, for every page that warns",
 		Ours:  list("event/oversight internal/lint internal/word operator/api operator/console/frame providers"),
 		Never: neverInOperator},
 	{Package: "operator/console/eventtypes", Why: "the pages of event types need nothing of the other pages",
@@ -473,7 +477,8 @@ var Table = []Rule{
 	{Package: "operator/console", Why: "it is a user interface of the API, which decides what a user may see and do",
 		// the content of a definition, and its result for a request
 		Ours: list("delivery delivery/admin event event/feed event/fold event/operation event/oversight internal/printable " +
-			"internal/word operator/api operator/api/definitionapi operator/api/deliveryapi operator/console/eventtypes operator/console/frame " +
+			"internal/word operator/api operator/api/definitionapi operator/api/deliveryapi " +
+			"operator/console/eventtypes operator/console/frame " +
 			"operator/console/gaps operator/console/manual " +
 			"operator/console/plot " +
 			"operator/access operator/guard operator/httpapi providers providers/auth providers/auth/denial internal/lint"),
@@ -517,7 +522,8 @@ var Table = []Rule{
 		Libraries: list("github.com/stretchr/testify")},
 	{Package: "internal/devstack/brokertest", Why: "tests of several packages use the same brokers; the product doesn't",
 		Ours: list("internal/devstack/child"),
-		Libraries: list("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats-server/v2 github.com/stretchr/testify github.com/twmb/franz-go/pkg/kfake " +
+		Libraries: list("github.com/aws/aws-sdk-go-v2 github.com/nats-io/nats-server/v2 github.com/stretchr/testify " +
+			"github.com/twmb/franz-go/pkg/kfake " +
 			"cloud.google.com/go/pubsub/v2 google.golang.org/grpc")},
 	{Package: "internal/devstack/fakeapi",
 		Why: "lists of events for tests and demonstrations are made from the providers' documentation, not from the definitions"},
@@ -549,7 +555,8 @@ var Table = []Rule{
 	{Package: "internal/process", Why: "it wires the roles together, and needs only a configuration to run",
 		Ours: list("activities activities/eventlist activities/fetcher activities/background delivery delivery/dispatch " +
 			"delivery/handoff delivery/queue " +
-			"delivery/webhook event event/eventtype event/operation event/oversight ingress ingress/intake ingress/limits ingress/queues " +
+			"delivery/webhook event event/eventtype event/operation event/oversight ingress ingress/intake " +
+			"ingress/limits ingress/queues " +
 			"internal/buildinfo internal/config " +
 			"internal/stores internal/notify internal/payloadcodec internal/process/operatorapi internal/telemetry " +
 			"migrations operator operator/access operator/api persistence providers internal/lint providers/client " +

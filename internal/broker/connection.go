@@ -56,8 +56,8 @@ var schemes = map[string]map[string]scheme{
 	"pubsub":   {"http": {port: 80, isLocal: true}, "https": {port: 443, secure: true}},
 }
 
-// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka, s3, sqs or pubsub. Several hosts are separated by commas:
-// kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
+// ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka, s3, sqs or pubsub. Several hosts are separated by
+// commas: kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
 func ParseAddress(kind, text string) (a Address, err error) {
 	known := schemes[kind]
 	name, rest, found := strings.Cut(text, "://")

@@ -112,7 +112,7 @@ func (f filter) convoyOperator(name string, value any) (string, error) {
 			test = fmt.Sprintf("(%s | . == null or . < %s)", f.number(), n)
 		}
 	default:
-		return "", fmt.Errorf("Holdfast has no equivalent of %s", name)
+		return "", fmt.Errorf("nothing in Holdfast is like %s", name)
 	}
 	if name == "$neq" || name == "$nin" || name == "$lt" {
 		ofNull = "true"

@@ -155,7 +155,7 @@ func (f filter) operatorTest(name string, value any) (string, error) {
 		}
 		return fmt.Sprintf("(type == \"string\" and %s(%s))", strings.ToLower(name[1:]), quoted(text)), nil
 	}
-	return "", fmt.Errorf("Holdfast has no equivalent of %s", name)
+	return "", fmt.Errorf("nothing in Holdfast is like %s", name)
 }
 
 var signs = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}

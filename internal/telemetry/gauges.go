@@ -96,7 +96,8 @@ func (t *Telemetry) ObserveDeadLetters(count func(context.Context) (map[string]i
 // ObserveFields exports how many fields that definitions need have gone or changed their type, by provider.
 func (t *Telemetry) ObserveFields(count func(context.Context) (map[string]int64, error)) error {
 	changed, err := t.meter().Int64ObservableGauge("holdfast_mapped_fields_changed",
-		metric.WithDescription("Fields that a definition needs and that have gone or changed their type in the last 7 days, by provider."))
+		metric.WithDescription("Fields that a definition needs and that have gone or changed their type in the last 7 days, "+
+			"by provider."))
 	return t.registerStore("fields of events", err, func(ctx context.Context, o metric.Observer) error {
 		counts, err := count(ctx)
 		for provider, n := range counts {

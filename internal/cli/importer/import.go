@@ -49,7 +49,7 @@ func ImportCommand() *cobra.Command {
 	})
 	o.source.addFlags(command)
 	o.system.addFlags(command)
-	o.system.addInFlightFlag(command)
+	o.addInFlightFlag(command)
 	command.Flags().BoolVar(&o.skip, "skip-invalid", false, "list invalid lines, and import the others")
 	cli.AddStartFlags(command, &o.dryRun)
 	cli.AddRateFlag(command, &o.rate, "rate", "lines to apply")

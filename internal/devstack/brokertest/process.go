@@ -1,5 +1,5 @@
-// Package brokertest starts message brokers for tests: NATS with JetStream, a stand-in for Google Pub/Sub and an emulator of SQS in
-// separate processes, RabbitMQ as Debian packages it, and a stand-in for Kafka inside the test.
+// Package brokertest starts message brokers for tests: NATS with JetStream, a stand-in for Google Pub/Sub and an emulator of SQS
+// in separate processes, RabbitMQ as Debian packages it, and a stand-in for Kafka inside the test.
 package brokertest
 
 import (

@@ -16,8 +16,8 @@ import (
 // rabbitProgram is where Debian's package has it; the one in /usr/sbin changes the user.
 const rabbitProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
-// RabbitMQ starts a RabbitMQ whose user guest has the password guest, or skips the test. Its name server has another port than the
-// machine's.
+// RabbitMQ starts a RabbitMQ whose user guest has the password guest, or skips the test. Its name server has another port than
+// the machine's.
 func RabbitMQ(t *testing.T) *Broker {
 	t.Helper()
 	if _, err := os.Stat(rabbitProgram); err != nil {
