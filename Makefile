@@ -310,7 +310,7 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 size: ## Count the lines of Go and SQL, by package
 	@git ls-files '*.go' '*.sql' ':!tools' ':!*.gen.go' | xargs awk ' \
 		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
-		FILENAME ~ /_test\.go$$|stacktest|persistencetest|archtest|config\/reference|devstack\/(fakeapi|faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
+		FILENAME ~ /_test\.go$$|stacktest|persistencetest|archtest|config\/reference|devstack\/(brokertest|fakeapi|faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
 		package ~ /^(bench|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
 		{ product[package]++; p++; packages[package] } \
 		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \
