@@ -113,11 +113,11 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 		s.limits.RefundProvider(provider)
 		return s.refuseLimited(c, wait)
 	}
-	warnings, refused := s.checkTypes(o, provider, items)
+	events := o.received(items)
+	warnings, refused := s.checkTypes(o, provider, events, isBatch(items))
 	if refused != "" {
 		return s.refuseSaying(c, codeEventType, refused)
 	}
-	events := o.received(items)
 	started, err := s.Intake.Commit(o.ctx, events)
 	if err != nil {
 		return s.refuseUnavailable(c, err)
@@ -132,18 +132,22 @@ func (s *Server) accept(c *fiber.Ctx, provider *providers.Provider, request *aut
 
 // checkTypes checks published events against their declared types. It returns the warning of each event, or why the whole request
 // is refused. Events of other providers aren't ours to correct.
-func (s *Server) checkTypes(o *observation, p *providers.Provider, items []reading.Item) (warnings []string, refused string) {
-	warnings = make([]string, len(items))
+func (s *Server) checkTypes(
+	o *observation, p *providers.Provider, events []event.Received, isBatch bool,
+) (warnings []string, refused string) {
+	warnings = make([]string, len(events))
 	if s.EventTypes == nil || p.Name() != eventtype.Publisher {
 		return warnings, ""
 	}
-	for i, item := range items {
-		found := s.EventTypes.CheckEvent(item.Type, item.Body)
-		if isBatch(items) {
-			found = found.Below("/" + strconv.Itoa(i))
+	found, left := make([]eventtype.Result, len(events)), eventtype.MaxSteps
+	for i, e := range events {
+		if found[i] = s.EventTypes.CheckEvent(e.Type, e.Body, &left); isBatch {
+			found[i] = found[i].Below("/" + strconv.Itoa(i))
 		}
-		s.metrics.typeChecked(o.ctx, found)
-		if warnings[i] = found.Text(); found.IsRefused() {
+	}
+	for i, result := range found {
+		s.metrics.typeChecked(o.ctx, result)
+		if warnings[i] = result.Text(); result.IsRefused() {
 			return nil, warnings[i]
 		}
 	}

@@ -81,8 +81,8 @@ type Dispatcher interface {
 
 // EventTypes has the declared types of published events.
 type EventTypes interface {
-	// CheckEvent checks an event of a type, which needn't be declared, by its bytes.
-	CheckEvent(eventType string, body []byte) eventtype.Result
+	// CheckEvent checks an event of a type, which needn't be declared, by its bytes, with the steps that are left for the request.
+	CheckEvent(eventType string, body []byte, left *int) eventtype.Result
 }
 
 // RefusedCounter counts requests to a provider that weren't accepted, by their time and whether they failed authentication. It

@@ -110,8 +110,9 @@ func (r Result) Text() string {
 	return ""
 }
 
-// CheckEvent checks a published event of a type. Its data are those of its exact bytes.
-func (c *Catalog) CheckEvent(eventType string, body []byte) Result {
+// CheckEvent checks a published event of a type. Its data are those of its exact bytes. The check takes its steps from those that
+// are left for the request, of MaxSteps.
+func (c *Catalog) CheckEvent(eventType string, body []byte, left *int) Result {
 	t, ok := c.types[eventType]
 	if !ok || t.check == CheckOff {
 		return Result{Check: CheckOff}
@@ -130,11 +131,11 @@ func (c *Catalog) CheckEvent(eventType string, body []byte) Result {
 		return r
 	}
 	r.Deprecated = version.deprecated
-	r.Violations = version.dataViolations(fields["data"])
+	r.Violations = version.dataViolations(fields["data"], left)
 	return r
 }
 
-func (v compiledVersion) dataViolations(raw json.RawMessage) []Violation {
+func (v compiledVersion) dataViolations(raw json.RawMessage, left *int) []Violation {
 	if raw == nil {
 		return []Violation{{"/data", "required"}}
 	}
@@ -142,5 +143,5 @@ func (v compiledVersion) dataViolations(raw json.RawMessage) []Violation {
 	if err != nil {
 		return []Violation{{"/data", ruleLimit}}
 	}
-	return Result{Violations: v.schema.violations(data)}.Below("/data").Violations
+	return Result{Violations: v.schema.violations(data, left)}.Below("/data").Violations
 }

@@ -47,7 +47,9 @@ func compile(text json.RawMessage) (*schema, error) {
 	if err != nil {
 		return nil, plainError(err)
 	}
-	m.attach(root)
+	if err := m.attach(root); err != nil {
+		return nil, err
+	}
 	return &schema{root: root, meter: m}, nil
 }
 

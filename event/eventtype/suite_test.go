@@ -38,7 +38,8 @@ func TestTheRulesThatThePageStates(t *testing.T) {
 				Name: "x", Check: eventtype.CheckRefuse, Versions: map[string]eventtype.TypeVersion{"1": {Schema: one.Schema}},
 			})
 			for _, test := range one.Tests {
-				r := catalog.CheckEvent("x", fmt.Appendf(nil, `{"type":"x","data":%s}`, test.Data))
+				steps := eventtype.MaxSteps
+				r := catalog.CheckEvent("x", fmt.Appendf(nil, `{"type":"x","data":%s}`, test.Data), &steps)
 				require.Equal(t, test.Valid, len(r.Violations) == 0, "%s: %s: %s: %s", file, one.Description, test.Description, r.Text())
 			}
 		}

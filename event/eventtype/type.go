@@ -124,7 +124,8 @@ func (v TypeVersion) check() (field string, err error) {
 	if err != nil {
 		return "example", err
 	}
-	if found := compiled.violations(data); len(found) > 0 {
+	steps := maxSteps
+	if found := compiled.violations(data, &steps); len(found) > 0 {
 		return "example", fmt.Errorf("it violates the schema: %s", text(found))
 	}
 	return "", nil

@@ -31,39 +31,37 @@ const (
 	maxNumber = 1000
 )
 
-// violations returns the rules that data violates, up to maxViolations, by path.
-func (s *schema) violations(data any) (found []Violation) {
-	left := maxValues
-	if !isSmall(data, &left) {
+// violations returns the rules that data violates, up to maxViolations, by path. The steps that it takes are no longer left.
+func (s *schema) violations(data any, left *int) (found []Violation) {
+	values := maxValues
+	if !isSmall(data, 1, &values) {
 		return []Violation{{"", ruleLimit}}
 	}
 	var err error
-	if !s.meter.within(func() { err = s.root.Validate(data) }) {
+	if !s.meter.within(left, func() { err = s.root.Validate(data) }) {
 		return []Violation{{"", ruleLimit}}
 	}
 	if failed, ok := err.(*jsonschema.ValidationError); ok { //nolint:errorlint // the library returns it as it is
 		found = collect(found, failed)
 	}
-	slices.SortFunc(found, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule)) })
-	found = slices.Compact(found)
-	return found[:min(len(found), maxViolations)]
+	return found
 }
 
-// isSmall reports whether data can be checked within bounds.
-func isSmall(v any, left *int) bool {
-	if *left--; *left < 0 {
+// isSmall reports whether data can be checked within bounds. Each error has a copy of its path, hence that of the depth.
+func isSmall(v any, depth int, left *int) bool {
+	if *left--; *left < 0 || depth > MaxDepth {
 		return false
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for _, value := range v {
-			if !isSmall(value, left) {
+			if !isSmall(value, depth+1, left) {
 				return false
 			}
 		}
 	case []any:
 		for _, value := range v {
-			if !isSmall(value, left) {
+			if !isSmall(value, depth+1, left) {
 				return false
 			}
 		}
@@ -83,6 +81,18 @@ func isBounded(n json.Number) bool {
 	return err == nil && len(n) <= maxNumber && e >= -maxNumber && e <= maxNumber
 }
 
+// add keeps the first ones by path and rule, each once.
+func add(found []Violation, v Violation) []Violation {
+	at, known := slices.BinarySearchFunc(found, v, func(a, b Violation) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule))
+	})
+	if known {
+		return found
+	}
+	found = slices.Insert(found, at, v)
+	return found[:min(len(found), maxViolations)]
+}
+
 // collect adds the innermost errors. The branches of an anyOf or a oneOf are left out: any of them could be meant.
 func collect(found []Violation, e *jsonschema.ValidationError) []Violation {
 	path := pointer(e.InstanceLocation)
@@ -97,19 +107,19 @@ func collect(found []Violation, e *jsonschema.ValidationError) []Violation {
 	case *kind.AdditionalProperties:
 		return eachField(found, path, "additionalProperties", k.Properties)
 	case *kind.FalseSchema:
-		return append(found, Violation{path, "false"})
+		return add(found, Violation{path, "false"})
 	}
 	rule := "$ref" // a circle of references has no keyword
 	if keyword := e.ErrorKind.KeywordPath(); len(keyword) > 0 {
 		rule = keyword[0]
 	}
-	return append(found, Violation{path, rule})
+	return add(found, Violation{path, rule})
 }
 
 // eachField adds a violation for each of the fields of a value.
 func eachField(found []Violation, path, rule string, fields []string) []Violation {
 	for _, field := range fields {
-		found = append(found, Violation{clip(path + pointer([]string{field})), rule})
+		found = add(found, Violation{clip(path + pointer([]string{field})), rule})
 	}
 	return found
 }

@@ -53,8 +53,8 @@ func newEventTypes(store eventTypeStore) *eventTypes {
 }
 
 // CheckEvent checks an event against the types as they were read last.
-func (t *eventTypes) CheckEvent(eventType string, body []byte) eventtype.Result {
-	return t.current.Load().CheckEvent(eventType, body)
+func (t *eventTypes) CheckEvent(eventType string, body []byte, left *int) eventtype.Result {
+	return t.current.Load().CheckEvent(eventType, body, left)
 }
 
 func (t *eventTypes) run(ctx context.Context) {
