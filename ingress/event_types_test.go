@@ -1,11 +1,13 @@
 package ingress
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"holdfast/event"
 	"holdfast/event/eventtype"
 	"holdfast/ingress/intake"
 )
@@ -71,4 +73,38 @@ func TestAnEventThatViolatesItsTypeIsAcceptedWithAWarning(t *testing.T) {
 	require.Equal(t, "order.paid version 1: /0/data/id: required", accepted.Events[0].Warning)
 	require.Equal(t, "order.paid version 2 is deprecated", accepted.Events[1].Warning)
 	require.Len(t, d.receipts(eventtype.Publisher), 2)
+}
+
+// owners has the keys of stored events.
+type owners map[string]event.Owner
+
+func (all owners) Owners(_ context.Context, rs []event.Receipt) ([]event.Owner, error) {
+	found := make([]event.Owner, len(rs))
+	for i, r := range rs {
+		found[i] = all[r.Key]
+	}
+	return found, nil
+}
+
+// A publisher that sends an event again, which was accepted before its type changed, gets the answer of a duplicate. An event with
+// its ID and other content is refused.
+func TestARedeliveryIsAcceptedWhateverItsTypeHasBecome(t *testing.T) {
+	t.Parallel()
+	const body = `{"id":"1","source":"shop","type":"order.paid","data":{}}`
+	before := openDoor(t, "")
+	first := publishTo(t, before, body)
+	receipt := before.receipts(eventtype.Publisher)[0]
+	d := openDoor(t, "", func(o *Options, in *intake.Options) {
+		o.EventTypes, in.Starter, in.Inbox = orderPaid(t, eventtype.CheckRefuse), before.fakeStarter, instantInbox{}
+		in.Owners = owners{receipt.Key: {ID: receipt.ID, Fingerprint: receipt.Fingerprint, ReceivedAt: receipt.ReceivedAt}}
+		in.ImportedProviders = func() ([]string, error) { return nil, nil }
+	})
+	again := publishTo(t, d, body)
+	require.Equal(t, 200, again.status)
+	require.Equal(t, first.Events[0].EventID, again.Events[0].EventID)
+	require.Equal(t, "order.paid version 1: /data/id: required", again.Events[0].Warning)
+	require.Equal(t, 200, publishTo(t, d, `[`+body+`]`).status)
+	require.Equal(t, 422, publishTo(t, d, `[`+body+`,{"id":"2","source":"shop","type":"order.paid","data":{}}]`).status)
+	require.Equal(t, 422, publishTo(t, d, `{"id":"1","source":"shop","type":"order.paid","data":{"total":"1"}}`).status)
+	require.Len(t, before.receipts(eventtype.Publisher), 1)
 }

@@ -145,6 +145,7 @@ func (s *Server) checkTypes(
 			found[i] = found[i].Below("/" + strconv.Itoa(i))
 		}
 	}
+	s.acceptRedeliveries(o, events, found)
 	for i, result := range found {
 		s.metrics.typeChecked(o.ctx, result)
 		if warnings[i] = result.Text(); result.IsRefused() {
@@ -152,6 +153,23 @@ func (s *Server) checkTypes(
 		}
 	}
 	return warnings, ""
+}
+
+// acceptRedeliveries turns the refusals of events that were accepted before their types changed into warnings: a publisher that
+// tries again must not be told that they were refused.
+func (s *Server) acceptRedeliveries(o *observation, events []event.Received, found []eventtype.Result) {
+	var refused []event.Received
+	var places []int
+	for i, result := range found {
+		if result.IsRefused() {
+			refused, places = append(refused, events[i]), append(places, i)
+		}
+	}
+	for n, isKnown := range s.Intake.Redeliveries(o.ctx, refused) {
+		if isKnown {
+			found[places[n]].Check = eventtype.CheckWarn
+		}
+	}
 }
 
 func sendReply(c *fiber.Ctx, reply receiving.Reply) error {

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -46,4 +47,30 @@ func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest /
 	require.Len(t, found.ScopeMetrics, 1)
 	require.Equal(t, "holdfast_undecidable_duplicates_total", found.ScopeMetrics[0].Metrics[0].Name)
 	require.EqualValues(t, 2, found.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints[0].Value)
+}
+
+// Without committing anything, an event is found by its key and its content. None is while the database doesn't answer, and nobody
+// waits for it longer than for other look-ups.
+func TestRedeliveriesAreFoundInTheDatabase(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		same, other, unknown := imported("events", "same"), imported("events", "other"), imported("events", "unknown")
+		old := imported("events", "old")
+		owners := &fakeOwners{owners: map[string]event.Owner{
+			"same":  {ID: "1", Fingerprint: "f", ReceivedAt: time.Now()},
+			"other": {ID: "2", Fingerprint: "g", ReceivedAt: time.Now()},
+			"old":   {ID: "3", Fingerprint: "f", ReceivedAt: time.Now().Add(-2 * time.Hour)},
+		}}
+		all := []event.Received{same, other, unknown, old}
+		i := owners.intake(newFakeStarter())
+		require.Equal(t, []bool{true, false, false, false}, i.Redeliveries(t.Context(), all))
+		require.Empty(t, i.Redeliveries(t.Context(), nil))
+		require.Len(t, owners.asked, 1)
+
+		owners.hangs = true
+		begin := time.Now()
+		require.Equal(t, make([]bool, 4), i.Redeliveries(t.Context(), all))
+		require.Equal(t, ownersTimeout, time.Since(begin))
+		require.Equal(t, make([]bool, 4), New(Options{Starter: newFakeStarter()}).Redeliveries(t.Context(), all))
+	})
 }
