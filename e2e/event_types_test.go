@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
 
@@ -31,6 +32,7 @@ event_types:
 // A team declares a type in a file and publishes events:
 //   - an event that violates the type is refused with path and rule, and is not stored; a valid one is processed
 //   - every ingress follows a changed type without a restart, also one that already ran
+//   - an event that was accepted with a warning is a duplicate if it is sent again after its type refuses such events
 //   - a mistake in the file is refused with its line, and nothing changes
 //   - the type can be listed, shown and deleted; then nothing is checked
 func TestPublishedEventsAreCheckedAgainstDeclaredTypes(t *testing.T) {
@@ -49,8 +51,9 @@ func TestPublishedEventsAreCheckedAgainstDeclaredTypes(t *testing.T) {
 	require.Contains(t, text, "+ event type order.paid")
 	const good, bad = `{"id":"evt_good","source":"shop","type":"order.paid","data":{"id":"o1","total":"19.99"}}`,
 		`{"id":"evt_bad","source":"shop","type":"order.paid","data":{"id":"o1","total":19.9,"note":"hunter2"}}`
+	other := strings.Replace(bad, "evt_bad", eachID, 1)
 	for _, node := range []*node{first, second} {
-		awaitAnswer(t, dispatcherClient{node.ingress, token}, bad, 422, "order.paid version 1: /data/total: type")
+		awaitAnswer(t, dispatcherClient{node.ingress, token}, other, 422, "order.paid version 1: /data/total: type")
 	}
 	status, answer := dispatcherClient{first.ingress, token}.try(t, "POST", "/events", strings.Replace(bad, "evt_bad", "evt_new", 1))
 	require.Equal(t, 422, status)
@@ -74,6 +77,11 @@ func TestPublishedEventsAreCheckedAgainstDeclaredTypes(t *testing.T) {
 	for _, node := range []*node{first, second} {
 		awaitAnswer(t, dispatcherClient{node.ingress, token}, bad, 202, "/data/paid_at: required")
 	}
+	text, err = apply(declaredTypes)
+	require.NoError(t, err, text)
+	awaitAnswer(t, dispatcherClient{second.ingress, token}, other, 422, "/data/total: type")
+	awaitAnswer(t, dispatcherClient{second.ingress, token}, bad, 200, `"warning":"order.paid version 1: /data/total: type"`)
+
 	text, err = i.run(t, "event-type", "delete", "order.paid")
 	require.NoError(t, err, text)
 	eventually(t, 20*time.Second, "nothing is checked", func() error {
@@ -87,11 +95,14 @@ func TestPublishedEventsAreCheckedAgainstDeclaredTypes(t *testing.T) {
 	require.Contains(t, text, "event_type.delete")
 }
 
+// eachID becomes another ID for each attempt of awaitAnswer: the retry of an accepted event is never refused.
+const eachID = "evt_each"
+
 // awaitAnswer publishes until an ingress answers as expected; to an event that was accepted before, it answers with 200.
 func awaitAnswer(t *testing.T, d dispatcherClient, body string, status int, part string) {
 	t.Helper()
 	eventually(t, 20*time.Second, "the ingress follows the type", func() error {
-		answered, text := d.try(t, "POST", "/events", body)
+		answered, text := d.try(t, "POST", "/events", strings.Replace(body, eachID, uuid.NewString(), 1))
 		if answered != status && (status != 202 || answered != 200) || !strings.Contains(string(text), part) {
 			return fmt.Errorf("%d: %s", answered, text)
 		}
