@@ -126,6 +126,29 @@ func TestACorrectedEventIsFoundByBothKeys(t *testing.T) {
 	}
 }
 
+// A later event takes over the corrected key once the dedupe window has passed: the key finds that event, and the corrected one is
+// found by the key that it was accepted with. A provider with an equal key finds neither.
+func TestACorrectedKeyFindsItsOwner(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	dead, corrected := misread("evt_1", snapshot("1", `{"n":1}`))
+	d.fail(dead, event.Rejectf("missing_key", "no key"), "run-1")
+	d.process(dead, corrected)
+	later := sentAgain("evt_1", "sha256:other")
+	later.DedupeWindow = dead.DedupeWindow
+	d.process(later, parsed())
+	require.Equal(t, later.ID, d.ownerOf("evt_1"))
+	for key, id := range map[string]string{"evt_1": later.ID, dead.Key: dead.ID} {
+		found, err := d.Read.Events(t.Context(), event.RecordQuery{Provider: "acme", Key: key})
+		require.NoError(t, err)
+		require.Len(t, found, 1, key)
+		require.Equal(t, id, found[0].Receipt.ID, key)
+		found, err = d.Read.Events(t.Context(), event.RecordQuery{Provider: "other", Key: key})
+		require.NoError(t, err)
+		require.Empty(t, found, key)
+	}
+}
+
 // The corrected definition finds the ID of another event with other content:
 //   - the event is a conflict, which only an operator accepts
 //   - an accepted one is processed, and owns the key of its further deliveries

@@ -25,7 +25,7 @@ type EventView struct {
 	// Key is the canonical idempotency key that the event was accepted with. It is part of its workflow ID.
 	Key string `json:"key"`
 	// CorrectedKey is the key that a corrected definition has given the event since; absent if it is the same. Both keys find the
-	// event.
+	// event, the corrected one until the dedupe window has passed and another event claims it.
 	CorrectedKey string `json:"corrected_key,omitempty"`
 	Type         string `json:"type"`
 	// Status is "accepted" while the event has a run and no row yet, so that it waits for a worker, and "waiting" while it is in the

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -120,7 +121,7 @@ func (c *Console) eventPage(ctx *fiber.Ctx) (page eventPage, err error) {
 		page.Attempted = attempts.Items
 	}
 	page.Commands = commandsOf(page, ctx.BaseURL()+c.Prefix)
-	if page.Conflicts, err = c.conflictsOf(ctx, detail); err != nil {
+	if page.Conflicts, err = c.conflictsOf(ctx.UserContext(), detail); err != nil {
 		return page, err
 	}
 	page.Audit, err = c.auditOf(ctx, detail)
@@ -160,14 +161,19 @@ func viewBody(content api.Content, as string, all bool) bodyView {
 	return v
 }
 
-// conflictsOf returns the events that were dropped because this one has their key.
-func (c *Console) conflictsOf(ctx *fiber.Ctx, d api.EventDetail) ([]event.Conflict, error) {
-	if c.API.Conflicts == nil || d.Key == "" {
-		return nil, nil
+// conflictsOf returns the events that were dropped because this one has, or had before a correction, their key.
+func (c *Console) conflictsOf(ctx context.Context, d api.EventDetail) (all []event.Conflict, err error) {
+	for _, key := range []string{d.CorrectedKey, d.Key} {
+		if c.API.Conflicts == nil || key == "" {
+			continue
+		}
+		found, err := c.API.Conflicts.Conflicts(ctx, event.ConflictQuery{Provider: d.Provider, Key: key, Limit: 50})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
-	return c.API.Conflicts.Conflicts(ctx.UserContext(), event.ConflictQuery{
-		Provider: d.Provider, Key: cmp.Or(d.CorrectedKey, d.Key), Limit: 50,
-	})
+	return all, nil
 }
 
 // auditOf returns the operators' actions on the event, if the caller may read the log.

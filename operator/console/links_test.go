@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -92,6 +93,30 @@ func TestACorrectedKeyIsShownWithTheFormer(t *testing.T) {
 	require.Regexp(t, `<dt>Key</dt><dd><code>o_77</code>.*by the corrected definition`, string(drawn))
 	require.Regexp(t, `<dt>Accepted with the key</dt><dd><code>missing:1</code>`, string(drawn))
 	require.NotContains(t, string(drawn), "the definition finds none")
+
+	v.Data = eventList{Rows: []api.EventView{one.EventView}}
+	drawn, err = c.Fragment("events", "layout.html", v)
+	require.NoError(t, err)
+	require.Contains(t, string(drawn), "<code>o_77</code>", "a list that was searched for the key shows it")
+}
+
+// droppedUnder has one conflict of each key.
+type droppedUnder struct{}
+
+func (droppedUnder) Conflicts(_ context.Context, q event.ConflictQuery) ([]event.Conflict, error) {
+	return []event.Conflict{{Provider: q.Provider, Key: q.Key}}, nil
+}
+
+// What was dropped under the key that an event had before a correction stays on its page.
+func TestACorrectedEventShowsTheConflictsOfBothKeys(t *testing.T) {
+	t.Parallel()
+	c := New(Options{API: &api.API{Conflicts: droppedUnder{}}})
+	found, err := c.conflictsOf(t.Context(), api.EventDetail{EventView: api.EventView{Provider: "shop", Key: "wrong", CorrectedKey: "o_77"}})
+	require.NoError(t, err)
+	require.Equal(t, []event.Conflict{{Provider: "shop", Key: "o_77"}, {Provider: "shop", Key: "wrong"}}, found)
+	found, err = c.conflictsOf(t.Context(), api.EventDetail{EventView: api.EventView{Provider: "shop", Key: "right"}})
+	require.NoError(t, err)
+	require.Equal(t, []event.Conflict{{Provider: "shop", Key: "right"}}, found)
 }
 
 // An event that changed no entity leads to what each rule of its definition finds in it, for those who may try requests.
