@@ -74,7 +74,7 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 	runs := librariesThatRun(t)
 	proven := 0
 	for _, name := range c.Names() {
-		if p, _ := c.Lookup(name); isProven(p) {
+		if p, _ := c.Lookup(name); p.Evidence().IsProven() {
 			proven++
 		}
 	}
@@ -82,12 +82,9 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 	b.WriteString("| Provider | Evidence | Scheme | Secrets |\n|---|---|---|---|\n")
 	for _, name := range c.Names() {
 		p, _ := c.Lookup(name)
-		evidence := string(p.Evidence())
-		switch {
-		case runs[name]:
-			evidence += ", runs"
-		case !isProven(p):
-			evidence += ", unproven"
+		evidence := p.Evidence().Text()
+		if runs[name] {
+			evidence = string(p.Evidence()) + ", runs"
 		}
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | `%s` |\n", name, name, evidence, strings.Join(p.Schemes(), "; "),
 			strings.Join(p.SecretNames(), "`, `"))
@@ -98,11 +95,6 @@ func catalogueInWords(t *testing.T, c *Catalogue) string {
 		writeEntry(&b, p)
 	}
 	return b.String()
-}
-
-// isProven reports whether the sender has published signatures, or a library, that the definition agrees with.
-func isProven(p *Provider) bool {
-	return p.Evidence() == definition.EvidenceVectors || p.Evidence() == definition.EvidenceLibrary
 }
 
 // librariesThatRun returns the providers whose library e2e/clients runs.

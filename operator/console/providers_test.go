@@ -173,6 +173,11 @@ func TestAnOwnProviderIsConnectedInOrder(t *testing.T) {
 		`<code>make run</code> reloads .* send SIGHUP to each process, or restart it.</li><li>Add a webhook at `, page)
 	_, page = v.get(s.url + "/console/providers/stripe/connect")
 	require.NotContains(t, page, "Keep the definition")
+	require.NotContains(t, page, "unproven")
+	_, page = v.get(s.url + "/console/providers/calendly/connect")
+	require.Contains(t, page, "The definition is unproven (documentation)")
+	_, page = v.get(s.url + "/console/providers/calendly")
+	require.Contains(t, page, "<dd>documentation, unproven: compare")
 
 	builtIn, err := providers.LoadLive("", func(string) []string { return nil }, nil, nil)
 	require.NoError(t, err)

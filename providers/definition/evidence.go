@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -93,6 +94,17 @@ const (
 
 // Evidences are all kinds, the strongest first.
 var Evidences = []Evidence{EvidenceVectors, EvidenceLibrary, EvidenceDocumentation, EvidenceObserved}
+
+// IsProven reports whether the sender has published signatures, or a library, that the definition agrees with.
+func (e Evidence) IsProven() bool { return e == EvidenceVectors || e == EvidenceLibrary }
+
+// Text returns the evidence as people read it: "documentation, unproven", or "none" without a source.
+func (e Evidence) Text() string {
+	if e == "" || e.IsProven() {
+		return cmp.Or(string(e), "none")
+	}
+	return string(e) + ", unproven"
+}
 
 // Of returns the text of a source of this kind; "" if it is of another one.
 func (e Evidence) Of(s Source) string {

@@ -239,4 +239,11 @@ func TestReplacedEventsAreReported(t *testing.T) {
 	out, err = run(t, "", "provider", "show", "gocardless")
 	require.NoError(t, err)
 	require.Contains(t, out, "# note:    "+told)
+	require.Contains(t, out, "# proof:   vectors\n")
+	out, err = run(t, "", "provider", "show", "calendly")
+	require.NoError(t, err)
+	require.Contains(t, out, "# proof:   documentation, unproven\n")
+	out, err = run(t, "", "provider", "list")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^calendly .* documentation, unproven `, out)
 }

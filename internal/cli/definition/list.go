@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -58,8 +57,7 @@ func listCommand() *cobra.Command {
 			return cli.Print(c, all, func(w io.Writer) error {
 				table := cli.NewTable(w, "NAME!", "TITLE", "SECRET", "SOURCE", "EVIDENCE", "PATHS")
 				for _, l := range all.Items {
-					evidence := cmp.Or(string(l.Evidence), "none")
-					table.Row(l.Name, l.Title, string(l.Secret), string(l.Source), evidence, strings.Join(l.Paths, " "))
+					table.Row(l.Name, l.Title, string(l.Secret), string(l.Source), l.Evidence.Text(), strings.Join(l.Paths, " "))
 				}
 				return table.Flush()
 			})
@@ -129,8 +127,8 @@ func writeProvider(w io.Writer, p *providers.Provider) error {
 	if p.Extends() != "" {
 		source += ", extends " + p.Extends()
 	}
-	fmt.Fprintf(w, "# source:  %s\n# paths:   %s\n# auth:    %s\n", source, strings.Join(p.Paths(), " "),
-		strings.Join(p.Schemes(), " | "))
+	fmt.Fprintf(w, "# source:  %s\n# proof:   %s\n# paths:   %s\n# auth:    %s\n", source, listed.Evidence.Text(),
+		strings.Join(p.Paths(), " "), strings.Join(p.Schemes(), " | "))
 	otherwise, err := replaying()
 	if err != nil {
 		return err
