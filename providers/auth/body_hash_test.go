@@ -3,11 +3,13 @@ package auth
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"holdfast/providers/auth/denial"
+	"holdfast/providers/definition"
 )
 
 func hashedRequest(header, signature string) *Request {
@@ -39,6 +41,35 @@ func TestASignedHashOfTheBody(t *testing.T) {
 			changed.Body = append(changed.Body, ' ')
 			require.Equal(t, denial.BadSignature, denial.ReasonOf(a.Authenticate(changed, clock)))
 		}
+	}
+}
+
+// A secret that isn't in the form of its key makes no key: as text it would authenticate what another sender signs.
+func TestASecretInAnotherFormIsRefused(t *testing.T) {
+	t.Parallel()
+	for form, secret := range map[string]string{
+		"base64url": "++++++99ShwAESIzRFVmd//+/fz7+vn49/b19PPy8fA=", "base64": "------99ShwAESIzRFVmd__-_fz7-vn49_b19PPy8fA",
+		"hex": "------99ShwAESIzRFVmd__-_fz7-vn49_b19PPy8fA",
+	} {
+		a := compiled(t, "name: acme\nsecrets: ACME\nauth:\n  - hmac:\n      key: "+form+"\n      signed: \"{body_sha256}\"\n"+
+			"      signature: {header: x-sign}\n").WithSecrets(secretsOf(secret))
+		require.Equal(t, denial.UnusableSecret, denial.ReasonOf(a.CheckSecrets()), form)
+		r := hashedRequest("x-sign", strings.Repeat("0", 64))
+		require.Equal(t, denial.UnusableSecret, denial.ReasonOf(a.Authenticate(r, clock)), form)
+	}
+}
+
+// The hash is in hex by default, also of a request without a body, and is another variable than a header of its name.
+func TestTheHashOfABodyIsNoHeader(t *testing.T) {
+	t.Parallel()
+	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	c := newContent(&definition.Problems{}, "signed", "{body_sha256}|{header:body_sha256}")
+	r := &Request{Header: map[string][]string{"body_sha256": {"theirs"}}}
+	require.Equal(t, empty+"|theirs", string(c.message(signedParts{request: r})))
+	for _, wrong := range []string{"{body_sha256:}", "{body_sha256:text}", "{header:}"} {
+		var p definition.Problems
+		newContent(&p, "signed", wrong)
+		require.Error(t, p.Err(), wrong)
 	}
 }
 
