@@ -59,10 +59,27 @@ func TestTheNewestLibraries(t *testing.T) {
 			t.Errorf("%s: %s", l.Name, why)
 		}
 	}
-	libraries := len(newest.library) + len(forGo.library)
-	packages := len(after) + len(modules)
-	text := strings.Join(append(report, fmt.Sprintf("%d packages, %d libraries compared", packages, libraries)), "\n")
-	require.NoError(t, os.WriteFile(os.Getenv("NEWEST_REPORT"), []byte(text+"\n"), 0o600))
+	text := reportOf(report, len(after)+len(modules), len(newest.library)+len(forGo.library))
+	require.NoError(t, os.WriteFile(os.Getenv("NEWEST_REPORT"), []byte(text), 0o600))
+}
+
+// reportOf returns the report of all changes. It ends with the next step.
+func reportOf(changes []string, packages, libraries int) string {
+	end := fmt.Sprintf("%d packages, %d libraries compared: ", packages, libraries)
+	if len(changes) == 0 {
+		return end + "nothing has changed.\n"
+	}
+	end += "pin the newer ones (npm install --ignore-scripts --save-exact in e2e/clients/testdata, go get in tools/clients), " +
+		"correct the definitions of those that behave differently, and run make conformance."
+	return strings.Join(append(changes, end), "\n") + "\n"
+}
+
+// A report without changes says so; one with changes ends with what to do.
+func TestAReportEndsWithTheNextStep(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "90 packages, 91 libraries compared: nothing has changed.\n", reportOf(nil, 90, 91))
+	require.Regexp(t, `^a 1.0.0 → 1.1.0\n2 packages, 1 libraries compared: pin the newer ones .* run make conformance\.\n$`,
+		reportOf([]string{"a 1.0.0 → 1.1.0"}, 2, 1))
 }
 
 // modulesOf returns the versions in a go.mod.
