@@ -155,6 +155,10 @@ func TestADefinitionIsCopied(t *testing.T) {
 	b.click("#change summary")
 	b.fill("#definition", "name: changed")
 	require.Equal(t, "name: changed", copied("#change"))
+	b.fill("#definition", "name: changed again")
+	b.await("#change button.copy", "Copy")
+	require.NotContains(t, b.text("#change button.copy"), "Copied", "the present text hasn't been copied")
+	require.Equal(t, "name: changed again", copied("#change"))
 	b.open("/console/docs/add-a-provider")
 	require.NotEmpty(t, copied(".manual"))
 }

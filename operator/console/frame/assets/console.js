@@ -60,6 +60,10 @@ if (navigator.clipboard) {
     await navigator.clipboard.writeText(copied.value ?? copied.textContent);
     button.textContent = "Copied";
   });
+  document.addEventListener("input", (e) => {
+    const button = e.target.nextElementSibling;
+    if (button?.matches("button.copy")) button.textContent = "Copy";
+  });
 }
 
 // JSON is colored, and what is nested can be folded. Its text stays as it was, for the clipboard.
