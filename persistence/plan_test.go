@@ -110,6 +110,9 @@ SELECT 'acme', 'thing', 'x' || i, now() FROM generate_series(1, 5000) AS i`)
 		{"events of a key", func() error {
 			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
 		}, "events_by_workflow"},
+		{"events of a key that a corrected definition has given", func() error {
+			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
+		}, "idempotency_keys_pkey"},
 		{"events of a key, in batches", func() error {
 			return second(db.Read.Events(ctx, event.RecordQuery{Provider: "p7", Key: "7", Limit: 50}))
 		}, "events_by_batched_key"},
@@ -170,6 +173,9 @@ func TestListsWithoutAnOrderReadLittle(t *testing.T) {
 		{"events of a key, of all providers", func() error {
 			return second(db.Read.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
 		}, "events_by_workflow"},
+		{"events of a key that a corrected definition has given, of all providers", func() error {
+			return second(db.Read.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
+		}, "idempotency_keys_pkey"},
 		{"events of a key, in batches of all providers", func() error {
 			return second(db.Read.Events(ctx, event.RecordQuery{Key: "7", Limit: 50}))
 		}, "events_by_batched_key"},
@@ -251,6 +257,7 @@ SELECT lpad(to_hex(i), 32, '0')::uuid, CASE WHEN i % 200 = 1 THEN 'rare' ELSE 'p
        't' || i % 7, CASE WHEN i % 500 = 0 THEN 'dead' ELSE 'processed' END, 'processed', '', '{}', '{}',
        '', now(), false, now(), current_timestamp, 'p' || i % 50 || ':' || i, '', '', ''
   FROM generate_series(1, 20000) AS i`)
+	exec(`INSERT INTO idempotency_keys (provider, key, event_id, first_seen) SELECT provider, key, id, received_at FROM events`)
 	exec(`
 INSERT INTO dead_letters (event_id, provider, source, key, type, receipt, raw_body, state, step, error_class, error_code,
        error_message, attempts, first_failed_at, last_failed_at, workflow_id, run_id, resolved_at, resolved_run_id)
