@@ -50,7 +50,8 @@ func (c FieldChange) Breaks() bool {
 	case SometimesMissing, MissingField:
 		return len(c.ReadBy) > 0
 	case Retyped:
-		return len(c.ReadBy) > 0 && !isNumeric(append(slices.Clone(c.From), c.To)...)
+		wasNull := len(c.From) == 1 && c.From[0] == Null
+		return len(c.ReadBy) > 0 && !wasNull && !isNumeric(append(slices.Clone(c.From), c.To)...)
 	default:
 		return false
 	}
@@ -85,7 +86,7 @@ func Kinds(all []Kind) string {
 // Read is a path of the body that a rule of a definition reads.
 type Read struct {
 	Path, Rule string
-	// HasOther is set if the rule takes another path where this one is missing.
+	// HasOther is set if the rule takes another path where this one is missing or null.
 	HasOther bool
 }
 
@@ -110,13 +111,12 @@ func Related(changes []FieldChange, reads []Read) []FieldChange {
 
 // dependents returns the rules that need the field, or one below it.
 func (c FieldChange) dependents(reads []Read) (rules []string) {
-	isMissing := c.Kind == SometimesMissing || c.Kind == MissingField
+	isMissing := c.Kind == SometimesMissing || c.Kind == MissingField || c.To == Null
 	for _, r := range reads {
-		below, ok := strings.CutPrefix(r.Path, c.Path)
 		if isMissing && r.HasOther {
 			continue
 		}
-		if ok && (below == "" || below[0] == '.' || below[0] == '[') && !slices.Contains(rules, r.Rule) {
+		if isWithin(r.Path, c.Path) && !slices.Contains(rules, r.Rule) {
 			rules = append(rules, r.Rule)
 		}
 	}

@@ -43,6 +43,12 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
+// isWithin reports whether a path is another one, or below it.
+func isWithin(path, outer string) bool {
+	below, ok := strings.CutPrefix(path, outer)
+	return ok && (below == "" || below[0] == '.' || below[0] == '[')
+}
+
 // Path returns the path of names.
 func Path(names []string) string { return strings.Join(names, ".") }
 
@@ -93,7 +99,7 @@ func (o *observation) value(n *node, path string, v any, depth int) {
 }
 
 func (o *observation) object(n *node, path string, object map[string]any, depth int) {
-	o.checkNames(n, object)
+	o.checkNames(n, path, object)
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		key := nameOf(name)
@@ -113,16 +119,25 @@ func (o *observation) object(n *node, path string, object map[string]any, depth 
 	}
 }
 
-// checkNames forgets the names of an object that has too many: then they are data, such as IDs.
-func (o *observation) checkNames(n *node, object map[string]any) {
-	more := 0
+// checkNames forgets the names of an object that has too many, or of which at least half look like IDs or addresses: then the
+// others are data, too, such as an ID that happens to have no digit.
+func (o *observation) checkNames(n *node, path string, object map[string]any) {
+	more, ids := 0, 0
 	for name := range object {
-		if n.Fields[nameOf(name)] == nil {
+		key := nameOf(name)
+		if n.Fields[key] == nil {
 			more++
 		}
+		if key == anyName && strings.ContainsAny(name, "0123456789@") {
+			ids++
+		}
 	}
-	if n.IsMap || len(n.Fields)+more <= maxNames {
+	if n.IsMap || len(n.Fields)+more <= maxNames && (ids == 0 || 2*ids < len(object)) {
 		return
+	}
+	for name := range n.Fields {
+		gone := func(c FieldChange) bool { return isWithin(c.Path, join(path, name)) }
+		o.shape.Changes, o.found = slices.DeleteFunc(o.shape.Changes, gone), slices.DeleteFunc(o.found, gone)
 	}
 	o.shape.Nodes -= n.size() - 1
 	n.Fields, n.IsMap = nil, true

@@ -236,3 +236,30 @@ func TestAStoredShapeGoesOn(t *testing.T) {
 	require.Equal(t, []string{"id: missing in some events", "status: new value"},
 		texts(s.add(1, `{"status": "open"}`)))
 }
+
+// Names that are data are in nothing that is stored or shown, however slowly an object grows, and whatever its names look like.
+func TestNoNameThatIsDataIsKept(t *testing.T) {
+	t.Parallel()
+	s := newSequence(t)
+	for i := range 150 {
+		s.add(1, fmt.Sprintf(`{"id": 1, "users": {"user-%c%c": 1}, "cards": {"pm_Nff": 1, "pm_1Nv0FGQ9RKHgCVdK": 1, "pm_9s6XKz": 1}}`,
+			'a'+i/26, 'a'+i%26))
+	}
+	text, err := json.Marshal([]any{s.Shape, s.Fields(nil), s.Schema("t")})
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "user-")
+	require.NotContains(t, string(text), "pm_")
+	require.NotNil(t, s.field("users.*"))
+	require.NotNil(t, s.field("cards.*"))
+	require.Equal(t, s.Nodes, s.Root.size())
+}
+
+// A field that was null until now breaks nothing: rules have found nothing so far. Nor does null where a rule has another path.
+func TestNullThatBreaksNothing(t *testing.T) {
+	t.Parallel()
+	s := newSequence(t)
+	s.add(20, `{"canceled_at": null, "sent_at": 1, "at": 1}`)
+	s.add(1, `{"canceled_at": 2, "sent_at": null, "at": null}`)
+	s.Relate([]Read{{Path: "canceled_at", Rule: "a"}, {Path: "sent_at", Rule: "b", HasOther: true}, {Path: "at", Rule: "c"}}, start)
+	require.Equal(t, []string{"at: null, was integer"}, texts(s.Broken()))
+}

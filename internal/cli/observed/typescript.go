@@ -16,7 +16,7 @@ func writeTypeScript(w io.Writer, provider string, all []definitionapi.ObservedT
 	var b strings.Builder
 	fmt.Fprintf(&b, "// Inferred by holdfast types %s --typescript from stored events. An event may have other fields and values.\n"+
 		"// JSON.parse rounds integers beyond 2^53.\n", lineOf(provider))
-	known := names{}
+	known := names{"Array": true, "Record": true} // which the types below need
 	for _, t := range all {
 		schema, err := schemaOf(t)
 		if err != nil {
