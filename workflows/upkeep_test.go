@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -198,6 +199,10 @@ func TestADigestIsSentOrKept(t *testing.T) {
 	require.Contains(t, h.texts[1], "holdfast test: 1040 failed\n"+
 		"stripe · rejected · malformed_json × 1000, Jan 1 00:00:00 to 00:01:00 UTC, e.g. stripe:evt_1\n"+
 		"dead_letter · failed · insufficient_privilege × 40, ")
+	require.True(t, strings.HasSuffix(h.texts[1], "\nSee: holdfast dlq list · holdfast error list"), h.texts[1])
+	h.alerts = h.told[1000:]
+	h.run(t, workflows.TypeNotify, nil, &sink{}, &digest)
+	require.True(t, strings.HasSuffix(h.texts[2], "\nSee: holdfast error list"), h.texts[2])
 }
 
 // The store takes no notes any more after a message was sent: it is sent once, however often the step is tried.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,8 +65,21 @@ func (u *Upkeep) text(digest Digest, groups []oversight.AlertGroup) string {
 		}
 		b.WriteString("\n" + line(g))
 	}
-	b.WriteString("\nSee: holdfast dlq list")
+	b.WriteString("\nSee: " + strings.Join(commands(groups), " · "))
 	return b.String()
+}
+
+// commands returns those that show what failed: dead letters, which have no phase, and entries of the error log.
+func commands(groups []oversight.AlertGroup) (all []string) {
+	for _, one := range []struct {
+		command string
+		isEntry bool
+	}{{"holdfast dlq list", false}, {"holdfast error list", true}} {
+		if slices.ContainsFunc(groups, func(g oversight.AlertGroup) bool { return (g.Phase != "") == one.isEntry }) {
+			all = append(all, one.command)
+		}
+	}
+	return all
 }
 
 // line is "stripe · rejected · malformed_json × 1000, 12:03:04 to 12:03:40 UTC, e.g. stripe:evt_1".
