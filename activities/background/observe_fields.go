@@ -57,15 +57,15 @@ func (a *Activities) ObserveFields(ctx context.Context) (seen Observation, err e
 	}
 	end := time.Now().Add(observeDuration)
 	for _, o := range due {
-		if time.Now().After(end) {
+		if time.Now().After(end) || ctx.Err() != nil {
 			break
 		}
 		activity.RecordHeartbeat(ctx, o.Provider)
-		if err := a.observe(ctx, o, &seen); err != nil {
-			return seen, err
+		if failed := a.observe(ctx, o, &seen); failed != nil && err == nil {
+			err = failed // of a body that can't be read, for example: other types don't wait for it
 		}
 	}
-	return seen, nil
+	return seen, err
 }
 
 func (a *Activities) observe(ctx context.Context, o shape.Observed, seen *Observation) error {
