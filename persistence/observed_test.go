@@ -2,6 +2,7 @@ package persistence_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -82,11 +83,14 @@ func TestTypesAreObservedOnce(t *testing.T) {
 	require.Equal(t, shape.SometimesMissing, open[0].Shape.Changes[0].Kind)
 	require.Equal(t, last.ID, open[0].Shape.Changes[0].EventID)
 
-	all, err := db.Observed.Types(t.Context(), last.Provider, 10)
+	all, err := db.Observed.Types(t.Context(), last.Provider, "", 10)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
+	one, err := db.Observed.Types(t.Context(), last.Provider, "order.paid", 10)
+	require.NoError(t, err)
+	require.Equal(t, all[1:], one)
 	require.EqualValues(t, 21, all[1].Shape.Events)
-	none, err := db.Observed.Types(t.Context(), last.Provider+"-other", 10)
+	none, err := db.Observed.Types(t.Context(), last.Provider+"-other", "", 10)
 	require.NoError(t, err)
 	require.Empty(t, none)
 
@@ -128,10 +132,10 @@ func TestObservedTypesAreBoundedAndPurged(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	r := db.arrives("one.more", `{}`)
-	db.exec(`INSERT INTO observed_fields (provider, type, last_event, observed_at, shape)
-		SELECT $1, 'old.' || n, $2, now() - interval '91 days', '{}' FROM generate_series(1, 500) AS n`, r.Provider, r.ID)
 	due, err := db.Observed.DueTypes(t.Context(), 10)
 	require.NoError(t, err)
+	db.exec(`INSERT INTO observed_fields (provider, type, last_event, observed_at, shape)
+		SELECT $1, 'old.' || n, $2, now() - interval '91 days', '{}' FROM generate_series(1, 500) AS n`, r.Provider, r.ID)
 	db.observe(due[0])
 	require.Equal(t, 500, value[int](db, "SELECT count(*) FROM observed_fields"))
 	for removed := int64(1); removed > 0; {
@@ -145,4 +149,26 @@ func TestObservedTypesAreBoundedAndPurged(t *testing.T) {
 	_, err = db.Upkeep.Expunge(t.Context(), r.ID, 0, ada)
 	require.NoError(t, err)
 	require.Zero(t, value[int](db, "SELECT count(*) FROM observed_fields"), "a field's name may have been a part of the event")
+}
+
+// Types of a provider that has too many are neither observed in vain each minute, nor do they keep those of other providers away.
+func TestAProviderWithManyTypesDoesNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	r := db.arrives("many.0", `{}`)
+	db.exec(`INSERT INTO observed_fields (provider, type, last_event, observed_at, shape)
+		SELECT $1, 'old.' || n, $2, now(), '{}' FROM generate_series(1, 500) AS n`, r.Provider, r.ID)
+	due, err := db.Observed.DueTypes(t.Context(), 10)
+	require.NoError(t, err)
+	require.Empty(t, due, "it couldn't be saved")
+
+	db.exec("DELETE FROM observed_fields")
+	for n := range 510 {
+		db.arrives(fmt.Sprintf("many.%d", n), `{}`)
+	}
+	db.exec("UPDATE events SET provider = 'zzz' WHERE type = 'many.509'")
+	due, err = db.Observed.DueTypes(t.Context(), 1000)
+	require.NoError(t, err)
+	require.Len(t, due, 501)
+	require.Equal(t, "zzz", due[500].Provider)
 }

@@ -14,7 +14,8 @@ import (
 	"holdfast/persistence/records"
 )
 
-// maxTypes is how many types of all providers are observed, in alphabetical order, and maxOfProvider how many are kept of one.
+// maxTypes is how many types of all providers are observed, in alphabetical order, and maxOfProvider how many are observed, and
+// kept, of one.
 const (
 	maxTypes      = 5000
 	maxOfProvider = 500
@@ -27,25 +28,32 @@ const (
 )
 
 const (
-	// typesOf finds the types of stored events, of $1 or all providers, one after the other in the index: it reads no event.
+	// typesOf finds the types of stored events, of $1 or all providers, one after the other in the index: it reads no event. After
+	// $4 types of a provider it goes to the next provider, so that one with too many doesn't hide others.
 	typesOf = `
 WITH RECURSIVE found AS (
-     (SELECT provider, type, 1 AS n FROM events WHERE (provider, type) >= ($1, '') ORDER BY provider, type LIMIT 1)
+     (SELECT provider, type, 1 AS n, 1 AS nth FROM events WHERE (provider, type) >= ($1, '') ORDER BY provider, type LIMIT 1)
      UNION ALL
-     SELECT next.provider, next.type, found.n + 1
+     SELECT next.provider, next.type, found.n + 1, CASE WHEN next.provider = found.provider THEN found.nth + 1 ELSE 1 END
        FROM found CROSS JOIN LATERAL (
-            SELECT provider, type FROM events WHERE (provider, type) > (found.provider, found.type)
-             ORDER BY provider, type LIMIT 1) AS next
+            (SELECT provider, type FROM events WHERE found.nth < $4 AND (provider, type) > (found.provider, found.type)
+              ORDER BY provider, type LIMIT 1)
+            UNION ALL
+            (SELECT provider, type FROM events WHERE found.nth >= $4 AND provider > found.provider
+              ORDER BY provider, type LIMIT 1)) AS next
       WHERE found.n < $2 AND ($1 = '' OR found.provider = $1))
 SELECT found.provider, found.type, coalesce(o.last_event::text, ''), coalesce(o.observed_at, 'epoch'), o.shape
   FROM found LEFT JOIN LATERAL (
        SELECT * FROM observed_fields AS o WHERE o.provider = found.provider AND o.type = found.type OFFSET 0) AS o ON true`
 
-	listTypes = typesOf + ` WHERE found.provider = $1 ORDER BY found.type LIMIT $3`
+	listTypes = typesOf + ` WHERE found.provider = $1 AND ($5 = '' OR found.type = $5) ORDER BY found.type LIMIT $3`
 
+	// dueTypes leaves out types that save wouldn't store.
 	dueTypes = typesOf + `
- WHERE o.last_event IS NULL OR EXISTS (
-       SELECT FROM events AS e WHERE e.provider = found.provider AND e.type = found.type AND e.id > o.last_event OFFSET 0)
+ WHERE CASE WHEN o.last_event IS NULL
+       THEN found.provider <> ALL (ARRAY(SELECT provider FROM observed_fields GROUP BY provider HAVING count(*) >= $4))
+       ELSE EXISTS (
+       SELECT FROM events AS e WHERE e.provider = found.provider AND e.type = found.type AND e.id > o.last_event OFFSET 0) END
  ORDER BY o.observed_at NULLS FIRST, found.provider, found.type LIMIT $3`
 
 	// sample reads the newest events of a type after $3. It doesn't read a body to learn its size.
@@ -86,15 +94,16 @@ type Store struct{ db *postgres.DB }
 // New makes a Store on a database.
 func New(db *postgres.DB) *Store { return &Store{db: db} }
 
-// Types lists the types of a provider's stored events, with what was observed of them, at most limit.
-func (s *Store) Types(ctx context.Context, provider string, limit int) ([]shape.Observed, error) {
-	found, err := pgx.CollectRows(s.db.Rows(ctx, listTypes, postgres.Clean(provider), maxTypes, limit), scan)
+// Types lists the types of a provider's stored events, or one of them, with what was observed of them, at most limit.
+func (s *Store) Types(ctx context.Context, provider, eventType string, limit int) ([]shape.Observed, error) {
+	rows := s.db.Rows(ctx, listTypes, postgres.Clean(provider), maxTypes, limit, maxTypes, postgres.Clean(eventType))
+	found, err := pgx.CollectRows(rows, scan)
 	return found, postgres.Failure("list types of events", err)
 }
 
 // DueTypes returns types with events that weren't observed, at most limit, those that have waited for longest first.
 func (s *Store) DueTypes(ctx context.Context, limit int) ([]shape.Observed, error) {
-	found, err := pgx.CollectRows(s.db.Rows(ctx, dueTypes, "", maxTypes, limit), scan)
+	found, err := pgx.CollectRows(s.db.Rows(ctx, dueTypes, "", maxTypes, limit, maxOfProvider), scan)
 	return found, postgres.Failure("find types to observe", err)
 }
 

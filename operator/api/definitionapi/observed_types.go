@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,8 +17,8 @@ import (
 
 // ShapeStore reads events, and what was observed of their types.
 type ShapeStore interface {
-	// Types lists the types of a provider's stored events, with what was observed of them.
-	Types(ctx context.Context, provider string, limit int) ([]shape.Observed, error)
+	// Types lists the types of a provider's stored events, or one of them unless "", with what was observed of them.
+	Types(ctx context.Context, provider, eventType string, limit int) ([]shape.Observed, error)
 	// Sample returns the newest events of a type, oldest first. The body of a large one is nil.
 	Sample(ctx context.Context, provider, eventType, after string, limit int) ([]event.Record, error)
 }
@@ -95,19 +93,12 @@ func (a *API) ObservedTypes(
 	if err != nil {
 		return list, err
 	}
-	limit := maxTypes + 1
-	if eventType != "" {
-		limit = math.MaxInt32
-	}
-	all, err := a.Shapes.Types(ctx, provider, limit)
+	all, err := a.Shapes.Types(ctx, provider, eventType, maxTypes+1)
 	if err != nil {
 		return list, err
 	}
-	if eventType != "" {
-		all = slices.DeleteFunc(all, func(o shape.Observed) bool { return o.Type != eventType })
-		if len(all) == 0 {
-			return list, event.ErrNotFound
-		}
+	if eventType != "" && len(all) == 0 {
+		return list, event.ErrNotFound
 	}
 	read := 0
 	for i, o := range all {
@@ -133,7 +124,7 @@ func (a *API) ObservedTypes(
 
 // TypesOf lists the types of a provider's stored events, at most 200.
 func (a *API) TypesOf(ctx context.Context, provider string) (names []string, err error) {
-	all, err := a.Shapes.Types(ctx, provider, maxTypes)
+	all, err := a.Shapes.Types(ctx, provider, "", maxTypes)
 	for _, o := range all {
 		names = append(names, o.Type)
 	}
