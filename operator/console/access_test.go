@@ -8,6 +8,7 @@ import (
 
 	"holdfast/operator/access"
 	"holdfast/operator/api"
+	"holdfast/operator/api/definitionapi"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/api/eventtypeapi"
 	"holdfast/providers"
@@ -22,7 +23,7 @@ func everything() *Console {
 			Entities: struct{ api.EntityStore }{}, Audit: struct{ auditLog }{}, Errors: struct{ api.ErrorLog }{},
 			Stats: struct{ api.Statistics }{}, Replays: struct{ api.BulkReplayer }{}, Rebuilds: struct{ api.Rebuilder }{},
 			Imports: &api.Importer{}, Outbound: &deliveryapi.API{Resends: struct{ deliveryapi.Resender }{}},
-			EventTypes: &eventtypeapi.API{},
+			EventTypes: &eventtypeapi.API{}, Definitions: &definitionapi.API{},
 		},
 		Definitions: &providers.Live{},
 	})

@@ -97,7 +97,8 @@ export type OrderPaid2 = string;
 // A type whose name is that of a type of the language doesn't hide it from the others.
 func TestTheNamesOfTypeScriptAreFree(t *testing.T) {
 	t.Parallel()
-	schema := json.RawMessage(`{"type":"object","properties":{"lines":{"type":"array","items":{"type":"string"}},"by_id":{"type":"object"}}}`)
+	schema := json.RawMessage(`{"type":"object","properties":{
+		"lines":{"type":"array","items":{"type":"string"}},"by_id":{"type":"object"}}}`)
 	var b bytes.Buffer
 	require.NoError(t, writeTypeScript(&b, "shop", []definitionapi.ObservedType{
 		{Type: "array", Events: 1, Schema: schema}, {Type: "record", Events: 1, Schema: schema},
