@@ -63,9 +63,8 @@ type Receipt struct {
 	SplitFrom string `json:"split_from,omitempty" jsonschema:"format=uuid"`
 	// Imported is set if the event was imported from another system.
 	Imported *Imported `json:"imported,omitempty"`
-	// Via is "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the
-	// beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request
-	// of the provider.
+	// Via is "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the
+	// beginning of a message that was too large. It is empty for a request of the provider.
 	Via Via `json:"via,omitempty"`
 	// Undelivered means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered bool `json:"undelivered,omitempty"`
@@ -98,8 +97,6 @@ const (
 	ViaQueue Via = "queue"
 	// ViaCut marks the beginning of a message of a queue that was larger than MaxBody. It is always a dead letter.
 	ViaCut Via = "queue_cut"
-	// ViaSuspect marks a message of a queue that may have crashed its readers. It is always a dead letter.
-	ViaSuspect Via = "queue_suspect"
 )
 
 // EarlierKey is another key of an event. It identifies the same event only if the fingerprint matches, too.

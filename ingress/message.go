@@ -49,7 +49,8 @@ func (s *Server) AcceptMessage(ctx context.Context, m queues.Message) (outcome s
 	return o.outcome, nil
 }
 
-// maxRedeliveries is less than what RabbitMQ allows a message of a quorum queue by default (20), before it drops it.
+// maxRedeliveries is how often a message is delivered again before it is committed unread: it may crash the process that reads
+// it. It is less than what RabbitMQ allows a message of a quorum queue by default (20), before it drops it.
 const maxRedeliveries = 10
 
 func splitMessage(p *providers.Provider, m queues.Message) ([]reading.Item, error) {
@@ -57,10 +58,7 @@ func splitMessage(p *providers.Provider, m queues.Message) ([]reading.Item, erro
 	if len(m.Body) > event.MaxBody { // it would block those behind it
 		return p.CutQueued(request, m.Position), nil
 	}
-	if m.Redeliveries > maxRedeliveries {
-		return p.SuspectQueued(request, m.Position, m.Redeliveries), nil
-	}
-	if m.Unsplit {
+	if m.Unsplit || m.Redeliveries > maxRedeliveries {
 		return p.UnreadQueued(request, m.Position), nil
 	}
 	items, err := p.SplitQueued(request, m.Position)

@@ -20,7 +20,7 @@ const UnknownType = "unknown"
 //
 // A large body waits for its turn (see decode.Turn).
 func (p *Reader) Parse(r event.Receipt, body []byte) (event.Parsed, error) {
-	if err := checkUnread(r); err != nil {
+	if err := checkCut(r); err != nil {
 		return event.Parsed{}, err
 	}
 	done, err := decode.Turn(context.Background(), len(body))

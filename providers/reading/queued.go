@@ -26,8 +26,8 @@ func (p *Reader) SplitQueued(r *auth.Request, position string) ([]Item, error) {
 	return items, err
 }
 
-// UnreadQueued returns a message that can't be split in time as one event without type and key. It has no definition either, so
-// that the parse step splits and identifies it like an event that was accepted under another definition.
+// UnreadQueued returns a message that can't be split in time, or may crash its readers, as one event without type and key. It has
+// no definition either, so that the parse step splits and identifies it like an event that was accepted under another definition.
 func (p *Reader) UnreadQueued(r *auth.Request, position string) []Item {
 	shown, _, _ := p.kept.Of(r)
 	hash := sha256.Sum256(r.Body)
@@ -43,11 +43,10 @@ func (p *Reader) UnreadQueued(r *auth.Request, position string) []Item {
 // maxCut is how many bytes of a message that is too large are kept.
 const maxCut = 64 << 10
 
-// The headers of a message that isn't read: its position, its size if it was cut, and its earlier deliveries.
+// The headers of a message that was cut.
 const (
-	queuePosition     = "queue-position"
-	queueBytes        = "queue-bytes"
-	queueRedeliveries = "queue-redeliveries"
+	cutPosition = "queue-position"
+	cutBytes    = "queue-bytes"
 )
 
 // CutQueued returns a message that is larger than event.MaxBody as one event with the beginning of its body, and its position and
@@ -56,41 +55,20 @@ func (p *Reader) CutQueued(r *auth.Request, position string) []Item {
 	items := p.UnreadQueued(r, position)
 	e := &items[0]
 	e.Via, e.Body = event.ViaCut, bytes.Clone(r.Body[:min(len(r.Body), maxCut)])
-	e.addHeaders(map[string]string{queuePosition: position, queueBytes: strconv.Itoa(len(r.Body))})
+	headers := map[string]string{cutPosition: position, cutBytes: strconv.Itoa(len(r.Body))}
+	maps.Copy(headers, e.Headers)
+	e.Headers = headers
 	return items
 }
 
-// addHeaders keeps those that the sender has set.
-func (i *Item) addHeaders(headers map[string]string) {
-	maps.Copy(headers, i.Headers)
-	i.Headers = headers
-}
-
-// checkUnread rejects a message that isn't read.
-func checkUnread(r event.Receipt) error {
-	if r.Replaces != "" {
+// checkCut rejects the beginning of a message that was too large.
+func checkCut(r event.Receipt) error {
+	if r.Via != event.ViaCut || r.Replaces != "" {
 		return nil
 	}
-	message := strings.TrimSpace("the message " + r.Headers[queuePosition]) // RabbitMQ has no position
-	if r.Via == event.ViaCut {
-		return event.Rejectf("too_large", "%s has %s bytes, and an event at most %d: this is its beginning",
-			message, r.Headers[queueBytes], event.MaxBody)
-	}
-	if r.Via == event.ViaSuspect {
-		return event.Rejectf("never_acknowledged", "%s was delivered %s times before and never acknowledged, so it may crash the "+
-			"process that reads it; if it doesn't, save it with `holdfast dlq edit`, which processes it",
-			message, r.Headers[queueRedeliveries])
-	}
-	return nil
-}
-
-// SuspectQueued returns a message that may have ended the processes that read it as one event, with its position and the number
-// of its earlier deliveries in headers. The parse step rejects it unread, until an operator edits it.
-func (p *Reader) SuspectQueued(r *auth.Request, position string, earlier int) []Item {
-	items := p.UnreadQueued(r, position)
-	items[0].Via = event.ViaSuspect
-	items[0].addHeaders(map[string]string{queuePosition: position, queueRedeliveries: strconv.Itoa(earlier)})
-	return items
+	message := strings.TrimSpace("the message " + r.Headers[cutPosition]) // RabbitMQ has no position
+	return event.Rejectf("too_large", "%s has %s bytes, and an event at most %d: this is its beginning",
+		message, r.Headers[cutBytes], event.MaxBody)
 }
 
 // markQueued adds the position of their message to the keys of items that have none, so that equal messages aren't dropped as

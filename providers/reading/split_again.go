@@ -72,7 +72,7 @@ func (p *Reader) ParseWhole(r event.Receipt, body []byte) (*event.Parsed, error)
 // maySplit reports whether the body may be more than one event by this definition. The second of equal items of a request stays
 // whole, since its parts would have the keys of the first one's.
 func (p *Reader) maySplit(r event.Receipt) bool {
-	if checkUnread(r) != nil {
+	if checkCut(r) != nil {
 		return false
 	}
 	if p.batch == nil && len(p.parts.Paths) == 0 || r.Definition == p.digest && r.Replaces == "" || !isKeptWhole(r) {
