@@ -126,6 +126,8 @@ func TestMistakesOfQueues(t *testing.T) {
 		`{broker: sqs, url: "sqs://a", name: X, user: u, secrets: S}`:                        "must begin with https:// or http://",
 		`{broker: sqs, url: "https://a/1", name: X, secrets: S}`:                             "user",
 		`{broker: sqs, url: "https://a/1", name: X, user: u}`:                                "secrets",
+		`{broker: nats, url: "nats://a", name: X, authorities: AN_AUTHORITY}`:                "must begin with tls://, because",
+		`{broker: kafka, url: "kafka://a", name: X, certificate: A_CERTIFICATE, key: A_KEY}`: "must begin with kafkas://, because",
 		`{broker: nats, url: "nats://a", name: X, prefetch: 1001}`:                           "1 to 1000",
 		`{broker: kafka, url: "kafka://a", name: X, mechanism: SCRAM-SHA-265}`:               "did you mean SCRAM-SHA-256",
 		`{broker: nats, url: "nats://a", name: X}, {broker: nats, url: "nats://b", name: X}`: "listed twice",

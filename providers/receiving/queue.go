@@ -28,6 +28,9 @@ var queueSchemes = map[string][]string{
 	SQS:      {"https://", "http://"},
 }
 
+// secureSchemes has the scheme with TLS for each one without.
+var secureSchemes = map[string]string{"nats://": "tls://", "amqp://": "amqps://", "kafka://": "kafkas://", "http://": "https://"}
+
 // validSubscription is the name of a subscription of Google Pub/Sub.
 var validSubscription = regexp.MustCompile(`^projects/[^/\s]+/subscriptions/[^/\s]+$`)
 
@@ -96,7 +99,7 @@ func (c compiler) newQueues(d *definition.Definition) (all []Queue) {
 	return all
 }
 
-// checkQueueSecrets checks the names of variables.
+// checkQueueSecrets checks the names of variables. Without TLS, certificates would silently not be used.
 func (c compiler) checkQueueSecrets(at string, q definition.Queue) {
 	for _, variable := range []struct{ field, name string }{
 		{".secrets", q.Secrets}, {".authorities", q.Authorities}, {".certificate", q.Certificate}, {".key", q.Key},
@@ -107,6 +110,11 @@ func (c compiler) checkQueueSecrets(at string, q definition.Queue) {
 	}
 	if (q.Certificate == "") != (q.Key == "") {
 		c.Add(at+".certificate", "and key must both be set, or neither")
+	}
+	for plain, secure := range secureSchemes {
+		if (q.Authorities != "" || q.Certificate != "") && strings.HasPrefix(q.URL, plain) {
+			c.Add(at+".url", "must begin with %s, because certificates need TLS", secure)
+		}
 	}
 }
 
@@ -139,15 +147,3 @@ func (c compiler) checkOnly(at string, set bool, broker string, having ...string
 
 // Queues returns the queues that an ingress reads under the definition. Don't change them.
 func (g *Gate) Queues() []Queue { return g.queues }
-
-// QueueSecretNames returns the variables with the credentials of the queues.
-func (g *Gate) QueueSecretNames() (names []string) {
-	for _, q := range g.queues {
-		for _, name := range []string{q.Secrets, q.Authorities, q.Certificate, q.Key} {
-			if name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
