@@ -184,10 +184,7 @@ func (k queueKind) fields(d delivery.Destination, isNew bool) (g fieldGroup) {
 
 // apply applies the form to a queue, and keeps fields that the form doesn't show.
 func (k queueKind) apply(f *form, d *delivery.Destination) {
-	isSet := slices.ContainsFunc(f.fields(), func(one *field) bool {
-		return one.Value != "" && strings.HasPrefix(one.Name, k.kind+".")
-	})
-	if !isSet && d.Kind() != k.kind {
+	if d.Kind() != k.kind && !f.hasAny(k.kind) {
 		return
 	}
 	c := k.of(d)
@@ -199,6 +196,13 @@ func (k queueKind) apply(f *form, d *delivery.Destination) {
 	for _, one := range k.own {
 		*one.in(d) = f.text(k.kind + "." + one.name)
 	}
+}
+
+// hasAny reports whether a field of a kind of destination has a value.
+func (f *form) hasAny(kind string) bool {
+	return slices.ContainsFunc(f.fields(), func(one *field) bool {
+		return one.Value != "" && strings.HasPrefix(one.Name, kind+".")
+	})
 }
 
 // connectionFields are those of endpoints and queues.
@@ -265,15 +269,10 @@ func (f *form) destination(d delivery.Destination) delivery.Destination {
 	if name := f.field("name"); name != nil {
 		d.Name = name.Value
 	}
-	url, headers, proxy := f.text("http.url"), f.headers(), f.text("http.proxy")
-	if d.HTTP != nil || url != "" || headers != nil || proxy != "" {
-		h := delivery.HTTP{}
-		if d.HTTP != nil {
-			h = *d.HTTP
-		}
-		h.URL, h.Headers, h.Proxy = url, headers, proxy
+	if d.HTTP != nil || f.hasAny(delivery.KindHTTP) {
+		h := copied(&d.HTTP)
+		h.URL, h.Headers, h.Proxy = f.text("http.url"), f.headers(), f.text("http.proxy")
 		h.Certificate, h.Key = f.text("http.certificate"), f.text("http.key")
-		d.HTTP = &h
 	}
 	queue := delivery.Temporal{TaskQueue: f.text("temporal.task_queue"), Profile: f.text("temporal.profile")}
 	if d.Temporal != nil || queue != (delivery.Temporal{}) {

@@ -457,4 +457,11 @@ func TestAQueueIsCreatedAndEdited(t *testing.T) {
 	require.Contains(t, page, `id="e-kafka.url"`)
 	require.Contains(t, page, `id="e-kafka.topic"`)
 	require.NotContains(t, page, "hidden-password")
+
+	form = url.Values{
+		"name": {"two"}, "http.certificate": {"client.pem"}, "http.key": {"client.key"}, "rabbitmq.url": {"amqps://a"},
+		"rabbitmq.routing_key": {`"orders"`},
+	}
+	status, _, _ = s.send(t, access.RoleIntegrator, "/console/new-destination", form)
+	require.Equal(t, 422, status, "a certificate in the part of another kind isn't dropped silently")
 }
