@@ -67,7 +67,7 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 	switch secret := (&field{Name: "secret", Label: "Secret", Kind: fieldSecret}); {
 	case isNew:
 		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once. " +
-			"For a queue: the password of its user."
+			"For a queue: the password or key."
 		g.Fields = append(g.Fields, secret)
 	case !h.IsStandard() && h.Secrets == "":
 		secret.Hint = "Leave empty to keep it. Required if you change the URL."
@@ -93,6 +93,7 @@ func taskQueueFields(q *delivery.Temporal, isNew bool) (g fieldGroup) {
 // queueKind is a kind of queue in the form, with the fields that only it has.
 type queueKind struct {
 	kind, title, url string
+	user             string // the hint; "" if it has no user
 	own              []queueField
 	// of returns the queue's connection, which is made if the destination has none of this kind.
 	of func(d *delivery.Destination) *delivery.Connection
@@ -108,14 +109,16 @@ type queueField struct {
 func queueKinds() []queueKind {
 	return []queueKind{
 		{
-			delivery.KindNATS, "Or publish to a stream of NATS JetStream", "nats://a:4222,b:4222, or tls://", []queueField{
+			delivery.KindNATS, "Or publish to a stream of NATS JetStream", "nats://a:4222,b:4222, or tls://",
+			hintLogin, []queueField{
 				{"stream", "Stream", "", func(d *delivery.Destination) *string { return &d.NATS.Stream }},
 				{"subject", "Subject", hintExpression, func(d *delivery.Destination) *string { return (*string)(&d.NATS.Subject) }},
 			},
 			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.NATS).Connection },
 		},
 		{
-			delivery.KindRabbitMQ, "Or publish to an exchange of RabbitMQ", "amqp://a:5672/VIRTUAL-HOST, or amqps://", []queueField{
+			delivery.KindRabbitMQ, "Or publish to an exchange of RabbitMQ", "amqp://a:5672/VIRTUAL-HOST, or amqps://",
+			hintLogin, []queueField{
 				{"exchange", "Exchange", "Empty: the default exchange, whose routing keys are names of queues.",
 					func(d *delivery.Destination) *string { return &d.RabbitMQ.Exchange }},
 				{"routing_key", "Routing key", hintExpression,
@@ -124,7 +127,8 @@ func queueKinds() []queueKind {
 			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.RabbitMQ).Connection },
 		},
 		{
-			delivery.KindKafka, "Or publish to a topic of Kafka", "kafka://a:9092,b:9092, or kafkas:// with TLS", []queueField{
+			delivery.KindKafka, "Or publish to a topic of Kafka", "kafka://a:9092,b:9092, or kafkas:// with TLS",
+			hintLogin, []queueField{
 				{"topic", "Topic", "", func(d *delivery.Destination) *string { return &d.Kafka.Topic }},
 				{"partition_key", "Partition key", "A jq expression: .body.data.id. Empty: any partition.",
 					func(d *delivery.Destination) *string { return (*string)(&d.Kafka.PartitionKey) }},
@@ -134,7 +138,8 @@ func queueKinds() []queueKind {
 			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.Kafka).Connection },
 		},
 		{
-			delivery.KindS3, "Or store objects in a bucket of S3", "The service: https://s3.eu-central-1.amazonaws.com", []queueField{
+			delivery.KindS3, "Or store objects in a bucket of S3", "The service: https://s3.eu-central-1.amazonaws.com",
+			hintAccessKey, []queueField{
 				{"bucket", "Bucket", "", func(d *delivery.Destination) *string { return &d.S3.Bucket }},
 				{"region", "Region", "If the service needs it.", func(d *delivery.Destination) *string { return &d.S3.Region }},
 				{"object", "Object", "A jq expression that returns its name. Empty: PROVIDER/DAY/ID.",
@@ -142,10 +147,30 @@ func queueKinds() []queueKind {
 			},
 			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.S3).Connection },
 		},
+		{
+			delivery.KindSQS, "Or send to a queue of Amazon SQS",
+			"Its URL without its name: https://sqs.eu-west-1.amazonaws.com/123456789012", hintAccessKey, []queueField{
+				{"queue", "Queue", "", func(d *delivery.Destination) *string { return &d.SQS.Queue }},
+				{"group", "Group", hintKey, func(d *delivery.Destination) *string { return (*string)(&d.SQS.Group) }},
+			},
+			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.SQS).Connection },
+		},
+		{
+			delivery.KindPubSub, "Or publish to a topic of Google Pub/Sub", "The service: https://pubsub.googleapis.com", "", []queueField{
+				{"topic", "Topic", "projects/PROJECT/topics/NAME", func(d *delivery.Destination) *string { return &d.PubSub.Topic }},
+				{"ordering_key", "Ordering key", hintKey, func(d *delivery.Destination) *string { return (*string)(&d.PubSub.OrderingKey) }},
+			},
+			func(d *delivery.Destination) *delivery.Connection { return &copied(&d.PubSub).Connection },
+		},
 	}
 }
 
-const hintExpression = `A jq expression; fixed text needs quotes: "orders." + .event.type`
+const (
+	hintExpression = `A jq expression; fixed text needs quotes: "orders." + .event.type`
+	hintKey        = "A jq expression: .body.data.id. Empty: none."
+	hintLogin      = "Logs in with the secret as password. Empty: no login, or the secret is a token."
+	hintAccessKey  = "The ID of the access key; the secret is the key."
+)
 
 // copied returns a copy of what p points to, in its place, or a new one, so that a change leaves the original as it is.
 func copied[T any](p **T) *T {
@@ -159,13 +184,9 @@ func copied[T any](p **T) *T {
 
 func (k queueKind) fields(d delivery.Destination, isNew bool) (g fieldGroup) {
 	c := k.of(&d)
-	user := "Logs in with the secret as password. Empty: no login, or the secret is a token."
-	if k.kind == delivery.KindS3 {
-		user = "The ID of the access key; the secret is the key."
-	}
-	g.Fields = []*field{
-		{Name: k.kind + ".url", Label: "URL", Value: c.URL, Hint: k.url},
-		{Name: k.kind + ".user", Label: "User", Value: c.User, Hint: user},
+	g.Fields = []*field{{Name: k.kind + ".url", Label: "URL", Value: c.URL, Hint: k.url}}
+	if k.user != "" {
+		g.Fields = append(g.Fields, &field{Name: k.kind + ".user", Label: "User", Value: c.User, Hint: k.user})
 	}
 	for _, one := range k.own {
 		g.Fields = append(g.Fields, &field{Name: k.kind + "." + one.name, Label: one.label, Value: *one.in(&d), Hint: one.hint})
@@ -176,7 +197,7 @@ func (k queueKind) fields(d delivery.Destination, isNew bool) (g fieldGroup) {
 	} else if c.Secrets == "" {
 		g.Fields = append(g.Fields, &field{
 			Name: "secret", Label: "Secret", Kind: fieldSecret,
-			Hint: "The password of the user. Leave empty to keep it. Required if you change the URL.",
+			Hint: "The password or key. Leave empty to keep it. Required if you change the URL.",
 		})
 	}
 	return g

@@ -420,6 +420,21 @@ func TestAQueueIsCreatedAndEdited(t *testing.T) {
 			url.Values{"s3.url": {"https://s3.example.com"}, "s3.bucket": {"events"}, "s3.region": {"eu"}},
 			delivery.Destination{S3: &delivery.S3{Connection: connection("https://s3.example.com"), Bucket: "events", Region: "eu"}},
 		},
+		"sqs": {
+			url.Values{"sqs.url": {"https://sqs.example.com/1"}, "sqs.queue": {"orders.fifo"}, "sqs.group": {".body.id"}},
+			delivery.Destination{SQS: &delivery.SQS{
+				Connection: connection("https://sqs.example.com/1"), Queue: "orders.fifo", Group: ".body.id",
+			}},
+		},
+		"pubsub": {
+			url.Values{
+				"pubsub.url": {"https://pubsub.example.com"}, "pubsub.user": {""}, "pubsub.topic": {"projects/p/topics/t"},
+				"pubsub.ordering_key": {".body.id"},
+			},
+			delivery.Destination{PubSub: &delivery.PubSub{
+				Connection: delivery.Connection{URL: "https://pubsub.example.com"}, Topic: "projects/p/topics/t", OrderingKey: ".body.id",
+			}},
+		},
 	} {
 		form := url.Values{"name": {name}, name + ".user": {"me"}, "secret": {"s"}}
 		maps.Copy(form, c.fields)
