@@ -14,6 +14,8 @@ type Event struct {
 	ID string
 	// Type is a name such as order.paid.
 	Type string
+	// Version is that of the declared type, such as 2. If it is empty, the lowest declared version counts.
+	Version string
 	// Time is when it happened. If it is zero, the time of receipt counts.
 	Time time.Time
 	// Data is encoded as JSON.
@@ -26,12 +28,13 @@ func (e Event) encode(source string) ([]byte, error) {
 		return nil, errors.New("an event needs an ID, a type and a source")
 	}
 	body := struct {
-		ID     string     `json:"id"`
-		Type   string     `json:"type"`
-		Source string     `json:"source"`
-		Time   *time.Time `json:"time,omitempty"`
-		Data   any        `json:"data,omitempty"`
-	}{ID: e.ID, Type: e.Type, Source: source, Data: e.Data}
+		ID      string     `json:"id"`
+		Type    string     `json:"type"`
+		Source  string     `json:"source"`
+		Version string     `json:"version,omitempty"`
+		Time    *time.Time `json:"time,omitempty"`
+		Data    any        `json:"data,omitempty"`
+	}{ID: e.ID, Type: e.Type, Source: source, Version: e.Version, Data: e.Data}
 	if !e.Time.IsZero() {
 		body.Time = &e.Time
 	}
@@ -54,6 +57,8 @@ type Receipt struct {
 	Duplicate bool
 	// Conflict means that the ID belongs to an event with other content: this one is kept as a dead letter.
 	Conflict bool
+	// Warning says how the event violates its declared type, or that the type's version is deprecated.
+	Warning string
 	// RequestID finds the request in Holdfast's log.
 	RequestID string
 }
@@ -68,6 +73,7 @@ func receiptOf(body []byte) Receipt {
 			WorkflowID string `json:"workflow_id"`
 			EventID    string `json:"event_id"`
 			Status     string `json:"status"`
+			Warning    string `json:"warning"`
 		} `json:"events"`
 	}
 	if json.Unmarshal(body, &read) != nil || len(read.Events) != 1 {
@@ -76,6 +82,6 @@ func receiptOf(body []byte) Receipt {
 	event := read.Events[0]
 	return Receipt{
 		EventID: event.EventID, WorkflowID: event.WorkflowID, Status: event.Status,
-		Duplicate: read.Duplicate, Conflict: read.Conflict, RequestID: read.RequestID,
+		Duplicate: read.Duplicate, Conflict: read.Conflict, Warning: event.Warning, RequestID: read.RequestID,
 	}
 }

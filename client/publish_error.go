@@ -2,7 +2,9 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -68,8 +70,9 @@ func failureOf(response *http.Response, body []byte) *PublishError {
 
 // retryAfter reads the header: seconds, or a date.
 func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+	seconds, err := strconv.ParseUint(header, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // too large a number is parsed as the largest
+		return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second //nolint:gosec // it fits
 	}
 	if at, err := http.ParseTime(header); err == nil {
 		return max(0, at.Sub(now))

@@ -21,7 +21,8 @@ type Publisher struct {
 	Source string
 	// RetryFor is the time after which no further attempt starts; 1 minute if it is zero. If it is negative, there is one attempt.
 	RetryFor time.Duration
-	// HTTP sends the requests. The default gives each attempt 15 seconds, and follows no redirect.
+	// HTTP sends the requests; the default gives each attempt 15 seconds. No redirect is followed, whatever its CheckRedirect: the
+	// 200 of another page, such as one for logging in, isn't a receipt.
 	HTTP *http.Client
 }
 
@@ -31,10 +32,7 @@ const (
 	maxResponse = 1 << 20
 )
 
-var defaultHTTP = &http.Client{
-	Timeout:       15 * time.Second,
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-}
+var defaultHTTP = &http.Client{Timeout: 15 * time.Second}
 
 // Publish sends an event until Holdfast has committed it durably, which is when it returns a receipt. All attempts send the same
 // ID and bytes, so the event exists once, however many of them arrive.
@@ -69,7 +67,9 @@ func (p Publisher) attempt(ctx context.Context, body []byte) (Receipt, *PublishE
 	}
 	request.Header.Set("Authorization", "Bearer "+p.Token)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := cmp.Or(p.HTTP, defaultHTTP).Do(request)
+	sender := *cmp.Or(p.HTTP, defaultHTTP)
+	sender.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := sender.Do(request)
 	if err != nil {
 		return Receipt{}, &PublishError{Err: err}
 	}

@@ -102,6 +102,31 @@ func TestOnlyPassingFailuresAreRetried(t *testing.T) {
 	}
 }
 
+// A redirect leads to a page for people, perhaps: its 200 isn't a receipt.
+func TestAnHTTPClientOfTheCallerFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(respond(200, "please log in"))
+	t.Cleanup(page.Close)
+	publisher := newPublicPort(t, respond(302, "", "Location", page.URL)).publisher()
+	publisher.HTTP = &http.Client{Timeout: time.Minute}
+	_, err := publisher.Publish(t.Context(), paid)
+	var failure *PublishError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, http.StatusFound, failure.Status)
+	require.Nil(t, publisher.HTTP.CheckRedirect, "the caller's client is as it was")
+}
+
+// The response of a check is in the receipt, or in the error.
+func TestAnEventTypeIsChecked(t *testing.T) {
+	t.Parallel()
+	const warned = `{"events":[{"workflow_id":"w","status":"accepted","warning":"order.paid version 2: /data/id: required"}]}`
+	p := newPublicPort(t, respond(202, warned))
+	receipt, err := p.publisher().Publish(t.Context(), Event{ID: "1", Type: "order.paid", Version: "2", Data: 1})
+	require.NoError(t, err)
+	require.Equal(t, "order.paid version 2: /data/id: required", receipt.Warning)
+	require.Equal(t, []string{`{"id":"1","type":"order.paid","source":"shop","version":"2","data":1}`}, p.seen())
+}
+
 func TestRetryAfterIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	for header, pause := range map[string]time.Duration{"1": time.Second, "": 0, "soon": 0, "-1": 0} {
@@ -115,6 +140,8 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	require.Equal(t, time.Minute, retryAfter(now.Add(time.Minute).UTC().Format(http.TimeFormat), now))
 	require.Zero(t, retryAfter(now.Add(-time.Minute).UTC().Format(http.TimeFormat), now))
+	require.Equal(t, 100*365*24*time.Hour, retryAfter("3153600000", now))
+	require.Positive(t, retryAfter("99999999999999999999999", now))
 }
 
 func TestALongRetryAfterEndsTheAttempts(t *testing.T) {

@@ -68,7 +68,7 @@ func (v *Verifier) deliveryOf(header http.Header, secret int) (Delivery, error) 
 	switch age := time.Since(d.SentAt); {
 	case age > v.Tolerance:
 		return Delivery{}, fmt.Errorf("verify delivery %s: %w", d.ID, standardwebhooks.ErrMessageTooOld)
-	case -age > v.Tolerance:
+	case age.Abs() > v.Tolerance: // the smallest duration has no negative
 		return Delivery{}, fmt.Errorf("verify delivery %s: %w", d.ID, standardwebhooks.ErrMessageTooNew)
 	}
 	return d, nil

@@ -1,5 +1,6 @@
 // A client of the operator API. Its types are generated from openapi.json.
 import createClient, { type Client } from "openapi-fetch";
+import { authorization } from "./authorization.js";
 import type { components, paths } from "./openapi.js";
 
 export type { components, paths };
@@ -17,7 +18,7 @@ export interface OperatorOptions {
 export function operator({ url, token, timeout = 60_000 }: OperatorOptions): Client<paths> {
   return createClient<paths>({
     baseUrl: url,
-    ...(token && { headers: { authorization: `Bearer ${token}` } }),
+    ...(token && { headers: { authorization: authorization(token) } }),
     fetch: (request) => fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeout)]) }),
   });
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { authorization } from "./authorization.js";
 
 /** What a service publishes. */
 export interface Event {
@@ -9,6 +10,8 @@ export interface Event {
   id: string;
   /** A name such as order.paid. */
   type: string;
+  /** That of the declared type, such as 2. Without it, the lowest declared version counts. */
+  version?: string;
   /** When it happened. Without it, the time of receipt counts. */
   time?: Date;
   /** Encoded as JSON. */
@@ -39,6 +42,8 @@ export interface Receipt {
   duplicate: boolean;
   /** The ID belongs to an event with other content: this one is kept as a dead letter. */
   conflict: boolean;
+  /** How the event violates its declared type, or that the type's version is deprecated. */
+  warning?: string;
   /** Finds the request in Holdfast's log. */
   requestId?: string;
 }
@@ -86,10 +91,19 @@ interface Failure {
 
 /** Publishes the events of one source. */
 export class Publisher {
-  readonly #options: Required<PublisherOptions>;
+  readonly #url: string;
+  readonly #authorization: string;
+  readonly #source: string;
+  readonly #retryFor: number;
+  readonly #timeout: number;
 
-  constructor(options: PublisherOptions) {
-    this.#options = { retryFor: 60_000, timeout: 15_000, ...options };
+  /** Throws a TypeError for a URL or a token with which no request can be made. */
+  constructor({ url, token, source, retryFor = 60_000, timeout = 15_000 }: PublisherOptions) {
+    this.#url = addressOf(url);
+    this.#authorization = authorization(token);
+    this.#source = source;
+    this.#retryFor = retryFor;
+    this.#timeout = timeout;
   }
 
   /**
@@ -101,8 +115,8 @@ export class Publisher {
    * committed: publish it again with the same ID.
    */
   async publish(event: Event, signal?: AbortSignal): Promise<Receipt> {
-    const body = encode(event, this.#options.source);
-    const last = Date.now() + this.#options.retryFor;
+    const body = encode(event, this.#source);
+    const last = Date.now() + this.#retryFor;
     for (let attempt = 1; ; attempt++) {
       const result = await this.#attempt(body, signal);
       if (!("message" in result)) {
@@ -117,13 +131,12 @@ export class Publisher {
   }
 
   async #attempt(body: string, signal?: AbortSignal): Promise<Receipt | Failure> {
-    const { url, token, timeout } = this.#options;
-    const limit = AbortSignal.timeout(timeout);
+    const limit = AbortSignal.timeout(this.#timeout);
     let response: Response;
     try {
-      response = await fetch(url.replace(/\/$/, "") + "/events", {
+      response = await fetch(this.#url, {
         method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        headers: { authorization: this.#authorization, "content-type": "application/json" },
         body,
         redirect: "manual",
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
@@ -132,17 +145,47 @@ export class Publisher {
       signal?.throwIfAborted();
       return { status: 0, code: "no_response", message: `no response: ${reasonOf(cause)}`, retryAfter: 0, cause };
     }
-    const answer = parse(await response.text().catch(() => "")); // the status decides
+    const answer = parse(await beginningOf(response)); // the status decides
     return response.ok ? receiptOf(answer) : failureOf(response, answer);
   }
 }
 
+/** Refuses what fetch does: its own error would contain the password. */
+function addressOf(base: string): string {
+  const { username, password } = new URL(base);
+  if (username || password) {
+    throw new TypeError("the URL has a user or a password: use the token");
+  }
+  return base.replace(/\/$/, "") + "/events";
+}
+
+const maxResponse = 1 << 20; // bytes
+
+/** Returns as much of a response's body as arrives, up to a limit. */
+async function beginningOf(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > maxResponse) {
+        break; // which cancels the rest
+      }
+    }
+  } catch {
+    // The connection ended early.
+  }
+  return Buffer.concat(chunks).toString();
+}
+
 /** Returns the body of the request, which is the same for every attempt. */
 function encode(event: Event, source: string): string {
-  if (event.id === "" || event.type === "" || source === "") {
+  if (!event.id || !event.type || !source) {
     throw new TypeError("an event needs an id, a type and a source");
   }
-  return JSON.stringify({ id: event.id, type: event.type, source, time: event.time?.toISOString(), data: event.data });
+  const { id, type, version, time, data } = event;
+  return JSON.stringify({ id, type, source, version, time: time?.toISOString(), data });
 }
 
 function isRetryable(status: number): boolean {
@@ -164,8 +207,8 @@ interface Answer {
   duplicate?: boolean;
   conflict?: boolean;
   request_id?: string;
-  events?: { event_id?: string; workflow_id: string; status: string }[];
-  error?: { code: string; message: string; request_id: string };
+  events?: { event_id?: string; workflow_id: string; status: string; warning?: string }[];
+  error?: { code: string; message: string; request_id: string } | string;
 }
 
 /** Reads the body of a response. One that can't be read doesn't change what its status says. */
@@ -183,6 +226,7 @@ function receiptOf(answer: Answer): Receipt {
   if (event !== undefined) {
     Object.assign(receipt, {
       eventId: event.event_id, workflowId: event.workflow_id, status: event.status, requestId: answer.request_id,
+      ...(event.warning && { warning: event.warning }),
     });
   }
   return receipt;
@@ -190,13 +234,15 @@ function receiptOf(answer: Answer): Receipt {
 
 function failureOf(response: Response, answer: Answer): Failure {
   const { status } = response;
-  const error = answer.error ?? { code: "unknown", message: response.statusText }; // of a proxy, perhaps
+  const error = typeof answer.error === "object" && answer.error?.code
+    ? answer.error
+    : { code: "unknown", message: response.statusText, request_id: undefined }; // of a proxy, perhaps
   return {
     status,
     code: error.code,
     message: `status ${status}: ${error.code}: ${error.message}`,
     retryAfter: retryAfter(response.headers.get("retry-after")),
-    requestId: answer.error?.request_id,
+    requestId: error.request_id,
   };
 }
 

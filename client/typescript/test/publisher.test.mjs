@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { pipeline, Readable } from "node:stream";
 import { test } from "node:test";
 import { Publisher, PublishError } from "../dist/index.js";
+import { operator } from "../dist/operator.js";
 
 const accepted = JSON.stringify({
   ok: true,
@@ -67,6 +69,51 @@ test("only passing failures are retried", async (t) => {
   }
 });
 
+test("an option that is undefined has its default", async (t) => {
+  const port = await publicPort(t, respond(503, refused, { "retry-after": "3600" }));
+  await assert.rejects(port.publisher({ retryFor: undefined, timeout: undefined }).publish(paid), { attempts: 1, status: 503 });
+});
+
+test("a token or an address that can't be sent is refused, and isn't in the error", () => {
+  const url = "http://127.0.0.1:1";
+  for (const options of [{ url, token: "top\nsecret" }, { url: "http://top:secret@127.0.0.1:1", token: "t" }]) {
+    assert.throws(() => new Publisher({ source: "shop", ...options }), withoutSecret);
+  }
+  assert.throws(() => new Publisher({ source: "shop", url: "nowhere", token: "t" }), TypeError);
+  assert.throws(() => operator({ url, token: "top\nsecret" }), withoutSecret);
+});
+
+const withoutSecret = (error) => error instanceof TypeError && !error.message.includes("secret");
+
+test("of a response, a part is read", async (t) => {
+  let sent = 0;
+  const chunk = Buffer.alloc(1 << 16, "x");
+  function* large() {
+    for (; sent < 1 << 27; sent += chunk.length) {
+      yield chunk;
+    }
+  }
+  const port = await publicPort(t, (response) => {
+    response.writeHead(503);
+    pipeline(Readable.from(large()), response, () => {});
+  });
+  await assert.rejects(port.publisher({ retryFor: 0 }).publish(paid), { status: 503, code: "unknown" });
+  assert(sent < 1 << 26, `${sent}`);
+});
+
+test("an error of a proxy has no code of Holdfast", async (t) => {
+  const port = await publicPort(t, respond(404, '{"error":"Not Found"}'));
+  await assert.rejects(port.publisher().publish(paid), { code: "unknown", message: /status 404: unknown: Not Found$/ });
+});
+
+test("an event type is checked", async (t) => {
+  const event = { workflow_id: "w", status: "accepted", warning: "order.paid version 2: /data/id: required" };
+  const port = await publicPort(t, respond(202, JSON.stringify({ events: [event] })));
+  const receipt = await port.publisher().publish({ id: "1", type: "order.paid", version: "2", data: 1 });
+  assert.equal(receipt.warning, event.warning);
+  assert.deepEqual(port.bodies, ['{"id":"1","type":"order.paid","source":"shop","version":"2","data":1}']);
+});
+
 test("Retry-After is waited for", async (t) => {
   const inTwoSeconds = () => new Date(Date.now() + 2000).toUTCString(); // in whole seconds, so it is more than 1 from now
   for (const [header, pause] of [[() => "1", 1000], [() => "soon", 0], [inTwoSeconds, 950]]) {
@@ -115,7 +162,9 @@ test("an attempt without a response ends", async (t) => {
 
 test("an event without an ID is refused, and the time is sent", async (t) => {
   const port = await publicPort(t, respond(202, accepted));
-  await assert.rejects(port.publisher().publish({ ...paid, id: "" }), TypeError);
+  for (const id of ["", undefined, null]) {
+    await assert.rejects(port.publisher().publish({ ...paid, id }), TypeError);
+  }
   await port.publisher().publish({ id: "1", type: "t", time: new Date(1e12) });
   assert.deepEqual(port.bodies, ['{"id":"1","type":"t","source":"shop","time":"2001-09-09T01:46:40.000Z"}']);
 });
