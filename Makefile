@@ -245,6 +245,7 @@ vulnerabilities:
 else
 vulnerabilities: bin/govulncheck
 	bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
+	bin/govulncheck -C client $(if $(VULNDB),-db $(VULNDB)) ./...
 endif
 
 # For example: make bench BENCHFLAGS='--long', or '--phases throughput,latency', or '--help'.
@@ -308,13 +309,15 @@ mutation: bin/gremlins ## Change the code of MUTATED (./event) in small ways, an
 # What measures the product is counted apart from it; a test's helpers count as tests.
 .PHONY: size
 size: ## Count the lines of Go and SQL, by package
-	@git ls-files '*.go' '*.sql' ':!tools' ':!*.gen.go' | xargs awk ' \
+	@git ls-files '*.go' '*.sql' ':!tools' | xargs awk ' \
+		FILENAME ~ /\.gen\.go$$/ { g++; next } \
 		{ package = FILENAME; sub("/[^/]*$$", "", package) } \
 		FILENAME ~ /_test\.go$$|stacktest|persistencetest|archtest|config\/reference|devstack\/(brokertest|fakeapi|faulttest|program|temporalserver)/ { tests[package]++; t++; packages[package]; next } \
 		package ~ /^(bench|internal\/ledger)/ { measuring[package]++; m++; packages[package]; next } \
 		{ product[package]++; p++; packages[package] } \
 		END { for (package in packages) printf "%-32s %8d %10d %8d\n", package, product[package], measuring[package], tests[package] | "sort"; close("sort"); \
-			printf "%-32s %8d %10d %8d\n%-32s %8s %10s %8s\n", "", p, m, t, "", "product", "measuring", "tests" }'
+			printf "%-32s %8d %10d %8d\n%-32s %8s %10s %8s\n", "", p, m, t, "", "product", "measuring", "tests"; \
+			printf "and %d generated lines of Go\n", g }'
 
 # The pages for users, without generated references, code blocks and punctuation between words.
 .PHONY: words

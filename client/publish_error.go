@@ -72,7 +72,7 @@ func failureOf(response *http.Response, body []byte) *PublishError {
 func retryAfter(header string, now time.Time) time.Duration {
 	seconds, err := strconv.ParseUint(header, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) { // too large a number is parsed as the largest
-		return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second //nolint:gosec // it fits
+		return time.Duration(min(seconds, uint64(math.MaxInt64/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(header); err == nil {
 		return max(0, at.Sub(now))

@@ -192,7 +192,10 @@ function isRetryable(status: number): boolean {
   return status === 0 || status === 408 || status === 429 || status >= 500;
 }
 
-/** Returns the pause in milliseconds after an attempt, which is 1 for the first. It varies, so that publishers don't return all at once. */
+/**
+ * Returns the pause in milliseconds after an attempt, which is 1 for the first. It varies, so that publishers don't return all at
+ * once.
+ */
 function backoff(attempt: number): number {
   return Math.min(250 * 2 ** (attempt - 1), 10_000) * (0.5 + Math.random() / 2);
 }
