@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Publisher publishes the events of one source. It may be used concurrently.
@@ -64,6 +65,9 @@ func (p Publisher) attempt(ctx context.Context, body []byte) (Receipt, *PublishE
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return Receipt{}, &PublishError{Err: err, invalid: true}
+	}
+	if strings.ContainsFunc(p.Token, unicode.IsControl) {
+		return Receipt{}, &PublishError{Err: errors.New("the token has a control character, such as a line break"), invalid: true}
 	}
 	request.Header.Set("Authorization", "Bearer "+p.Token)
 	request.Header.Set("Content-Type", "application/json")

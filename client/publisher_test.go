@@ -189,6 +189,10 @@ func TestAnEventThatCannotBeSentIsNotRetried(t *testing.T) {
 	var failure *PublishError
 	require.ErrorAs(t, err, &failure)
 	require.False(t, failure.Retryable())
+	_, err = Publisher{URL: p.URL, Source: "shop", Token: "top\nsecret"}.Publish(t.Context(), paid)
+	require.ErrorAs(t, err, &failure)
+	require.False(t, failure.Retryable())
+	require.NotContains(t, err.Error(), "secret")
 	require.Empty(t, p.seen())
 }
 

@@ -73,6 +73,9 @@ func TestTheToleranceIsKept(t *testing.T) {
 		_, err = v.Verify(signedWith(t, time.Now().Add(-age), nil, newSecret), nil)
 		require.ErrorIs(t, err, want)
 	}
+	farFuture := time.Unix(1<<40, 0) // further away than the largest duration
+	_, err = v.Verify(signedWith(t, farFuture, nil, newSecret), nil)
+	require.ErrorIs(t, err, standardwebhooks.ErrMessageTooNew)
 	v.Tolerance = time.Hour
 	_, err = v.Verify(signedWith(t, time.Now().Add(-6*time.Minute), nil, newSecret), nil)
 	require.NoError(t, err)
