@@ -111,7 +111,7 @@ func (s *pubsubSession) message(received *pubsubpb.ReceivedMessage) message {
 	set(out.Header, "pubsub-publish-time", m.GetPublishTime().AsTime().Format(time.RFC3339Nano))
 	attempt := ""
 	if n := received.GetDeliveryAttempt(); n > 0 { // it is only counted for a dead letter policy
-		attempt = strconv.Itoa(int(n))
+		attempt, out.Redeliveries = strconv.Itoa(int(n)), int(n)-1
 	}
 	set(out.Header, "pubsub-delivery-attempt", attempt)
 	return out

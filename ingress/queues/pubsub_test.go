@@ -162,3 +162,33 @@ func TestProblemsOfPubSub(t *testing.T) {
 		require.Equal(t, want, c.problem(t, q), code)
 	}
 }
+
+// With a dead letter policy, a message says how often it was delivered before, by any process. Without one, nothing is counted.
+func TestPubSubCountsRedeliveries(t *testing.T) {
+	t.Parallel()
+	s := startPubSub(t)
+	const counted = "projects/test/subscriptions/counted"
+	_, err := s.GServer.CreateTopic(t.Context(), &pubsubpb.Topic{Name: "projects/test/topics/dead"})
+	require.NoError(t, err)
+	_, err = s.GServer.CreateSubscription(t.Context(), &pubsubpb.Subscription{
+		Name: counted, Topic: ordersTopic,
+		DeadLetterPolicy: &pubsubpb.DeadLetterPolicy{DeadLetterTopic: "projects/test/topics/dead", MaxDeliveryAttempts: 100},
+	})
+	require.NoError(t, err)
+	s.Publish(ordersTopic, []byte(numbered(0, 1)[0]), nil)
+	for name, want := range map[string]int{counted: 2, ordersSubscription: 0} {
+		for range 2 {
+			pulled, err := s.GServer.Pull(t.Context(), &pubsubpb.PullRequest{Subscription: name, MaxMessages: 1})
+			require.NoError(t, err)
+			require.Len(t, pulled.GetReceivedMessages(), 1)
+			_, err = s.GServer.ModifyAckDeadline(t.Context(), &pubsubpb.ModifyAckDeadlineRequest{
+				Subscription: name, AckIds: []string{pulled.GetReceivedMessages()[0].GetAckId()},
+			})
+			require.NoError(t, err)
+		}
+		c := &commits{}
+		c.read(t, queueOf("pubsub", "http://"+s.Addr, name))
+		awaitAll(t, c, numbered(0, 1))
+		require.Equal(t, want, c.last().Redeliveries, name)
+	}
+}

@@ -112,6 +112,9 @@ func (s *sqsSession) message(ctx context.Context, m types.Message) (out message)
 		out.Position = *m.MessageId
 	}
 	set(out.Header, "sqs-message-id", out.Position)
+	if n, err := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)]); err == nil {
+		out.Redeliveries = n - 1
+	}
 	if m.Body != nil {
 		out.Body = []byte(*m.Body)
 	}

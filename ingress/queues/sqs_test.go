@@ -117,3 +117,25 @@ func TestProblemsOfSQS(t *testing.T) {
 	q.URL = server.URL + "/" + brokertest.SQSAccount
 	require.Equal(t, queues.CodeRefused, c.problem(t, q))
 }
+
+// A message says how often it was delivered before, by any process.
+func TestSQSCountsRedeliveries(t *testing.T) {
+	t.Parallel()
+	b, c := brokertest.SQS(t), sqsCommits()
+	b.PublishSQS(t, "orders", numbered(0, 1))
+	client, url := b.SQSQueue(t, "orders")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 2 {
+		received, err := client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5})
+		require.NoError(t, err)
+		require.Len(t, received.Messages, 1)
+		_, err = client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{
+			QueueUrl: &url, ReceiptHandle: received.Messages[0].ReceiptHandle, VisibilityTimeout: 0,
+		})
+		require.NoError(t, err)
+	}
+	c.read(t, sqsQueue(b, "orders"))
+	awaitAll(t, c, numbered(0, 1))
+	require.Equal(t, 2, c.last().Redeliveries)
+}
