@@ -119,6 +119,8 @@ func TestMistakesOfQueues(t *testing.T) {
 		`{broker: nats, url: "nats://a", name: X, secrets: hunter2}`:                         "never the secret itself",
 		`{broker: pubsub, url: "https://a", name: orders}`:                                   "must be projects/PROJECT/subscriptions/NAME",
 		`{broker: pubsub, url: "https://a", name: projects/p/subscriptions/s, user: me}`:     "isn't used",
+		`{broker: pubsub, url: "https://a,b", name: projects/p/subscriptions/s}`:             "must have one host",
+		`{broker: pubsub, url: "https://a", name: projects/p/subscriptions/s, proxy: out}`:   "needs secrets",
 		`{broker: rabbitmq, url: "amqp://a", name: X, group: g}`:                             "is for nats and kafka only",
 		`{broker: kafka, url: "kafka://a", name: X, subjects: [a]}`:                          "is for nats only",
 		`{broker: nats, url: "nats://a", name: X, certificate: A_CERTIFICATE}`:               "and key must both be set",

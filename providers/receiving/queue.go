@@ -125,6 +125,12 @@ func (c compiler) checkPubSub(at string, q definition.Queue) {
 	if q.User != "" {
 		c.Add(at+".user", "isn't used: the key under secrets names the account")
 	}
+	if strings.Contains(q.URL, ",") {
+		c.Add(at+".url", "must have one host")
+	}
+	if q.Proxy != "" && q.Secrets == "" && strings.HasPrefix(q.URL, "https://") {
+		c.Add(at+".proxy", "needs secrets: the machine's identity can't be asked for through a proxy")
+	}
 }
 
 func (c compiler) checkQueueURL(at string, q definition.Queue) {
