@@ -116,7 +116,7 @@ func sqsFailure(ctx context.Context, err error) error {
 		return blocked(codeNoQueue, "sqs.queue doesn't exist in this account and region")
 	case broker.IsRefusedBySQS(err):
 		return blocked(codeCredentials, "the service refuses the credentials, or they don't allow this: check sqs.user, the secret, "+
-			"and the policies of the queue and of its key")
+			"this machine's clock, and the policies of the queue and of its key; keys with a session token (ASIA…) can't be used")
 	case slices.Contains(throttles, code), status == http.StatusTooManyRequests:
 		return busy(codeBlocked, "the service asks for a lower rate")
 	case code == "InvalidMessageContents":

@@ -300,7 +300,7 @@ func TestMisconfiguredDestinations(t *testing.T) {
 		require.Equal(t, delivery.Blocked, result.Kind, code)
 		require.Equal(t, code, result.Code)
 		require.NotEmpty(t, result.Error)
-		require.NotContains(t, result.Error, "base64")
+		require.NotContains(t, result.Error, "no base64")
 		require.NotContains(t, result.Error, "/nowhere")
 	}
 	require.Empty(t, endpoint.got)

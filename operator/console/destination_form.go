@@ -67,7 +67,7 @@ func httpFields(h *delivery.HTTP, isNew bool) (g fieldGroup) {
 	switch secret := (&field{Name: "secret", Label: "Secret", Kind: fieldSecret}); {
 	case isNew:
 		secret.Hint = "Signs the requests. Leave it empty to have one generated, which is shown once. " +
-			"For a queue: the password or key."
+			"For a queue: the password of its user, an access key, or the JSON key of a service account."
 		g.Fields = append(g.Fields, secret)
 	case !h.IsStandard() && h.Secrets == "":
 		secret.Hint = "Leave empty to keep it. Required if you change the URL."
