@@ -396,7 +396,7 @@ func (p eventPage) CanResend() bool {
 }
 
 // countOf returns a number with its noun.
-func countOf(n int, one, many string) string {
+func countOf[N ~int | ~int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

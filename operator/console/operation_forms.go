@@ -10,7 +10,6 @@ import (
 	"holdfast/event"
 	"holdfast/event/fold"
 	"holdfast/event/operation"
-	"holdfast/internal/word"
 	"holdfast/operator/api"
 	"holdfast/operator/api/deliveryapi"
 	"holdfast/operator/console/frame"
@@ -98,7 +97,7 @@ func (c *Console) startReplay(ctx *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	done := "Replaying " + word.Count(started.Total, "dead letter", "dead letters") + "."
+	done := "Replaying " + countOf(started.Total, "dead letter", "dead letters") + "."
 	return c.Done(ctx, operationPath("replays", started.ID), done)
 }
 

@@ -3,11 +3,9 @@ package observed
 import (
 	"bytes"
 	"encoding/json"
-	"go/ast"
-	"go/importer"
-	"go/parser"
-	"go/token"
-	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -48,12 +46,13 @@ func TestTheGoTypesCompile(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	require.NoError(t, writeGo(&b, "shop-7", observedTypes(t)))
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, "shop.go", b.Bytes(), parser.ParseComments)
-	require.NoError(t, err, b.String())
-	checked := types.Config{Importer: importer.ForCompiler(set, "source", nil)}
-	_, err = checked.Check("shop", set, []*ast.File{file}, nil)
-	require.NoError(t, err, b.String())
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/shop\n\ngo 1.26\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "shop.go"), b.Bytes(), 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", ".")
+	build.Dir = dir
+	output, err := build.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", output, &b)
 	text := strings.Join(strings.Fields(b.String()), " ")
 	for _, line := range []string{
 		"package shop7 ", "type OrderPaid struct", "type OrderPaid2 string", "ID string `json:\"id\"`",
