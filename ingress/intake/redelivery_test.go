@@ -49,7 +49,7 @@ func TestUndecidableDuplicatesAreCounted(t *testing.T) { //nolint:paralleltest /
 	require.EqualValues(t, 2, found.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints[0].Value)
 }
 
-// Without committing anything, an event is found by its key and its content. None is while the database doesn't answer, and nobody
+// Without committing anything, an event is found by its key and its content. None is while the database doesn't answer, and no caller
 // waits for it longer than for other look-ups.
 func TestRedeliveriesAreFoundInTheDatabase(t *testing.T) {
 	t.Parallel()
