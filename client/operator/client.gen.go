@@ -619,10 +619,9 @@ const (
 
 // Defines values for ReceiptVia.
 const (
-	ReceiptViaQueue        ReceiptVia = "queue"
-	ReceiptViaQueueCut     ReceiptVia = "queue_cut"
-	ReceiptViaQueueSuspect ReceiptVia = "queue_suspect"
-	ReceiptViaRecover      ReceiptVia = "recover"
+	ReceiptViaQueue    ReceiptVia = "queue"
+	ReceiptViaQueueCut ReceiptVia = "queue_cut"
+	ReceiptViaRecover  ReceiptVia = "recover"
 )
 
 // Defines values for RecoveryCut.
@@ -2104,7 +2103,7 @@ type ErrorEntryList struct {
 
 // Event A stored event in a list.
 type Event struct {
-	// CorrectedKey The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event.
+	// CorrectedKey The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event, the corrected one until the dedupe window has passed and another event claims it.
 	CorrectedKey *string `json:"corrected_key,omitempty"`
 
 	// DeliveryStatus The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
@@ -2185,7 +2184,7 @@ type EventDetail struct {
 	// Body A body as the caller may see it.
 	Body Content `json:"body"`
 
-	// CorrectedKey The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event.
+	// CorrectedKey The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event, the corrected one until the dedupe window has passed and another event claims it.
 	CorrectedKey *string      `json:"corrected_key,omitempty"`
 	DeadLetters  []DeadLetter `json:"dead_letters"`
 
@@ -3418,7 +3417,7 @@ type Receipt struct {
 	// Undelivered Means that the event isn't sent to subscriptions, as an operator has decided for a recovery.
 	Undelivered *bool `json:"undelivered,omitempty"`
 
-	// Via "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request of the provider.
+	// Via "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the beginning of a message that was too large. It is empty for a request of the provider.
 	Via *ReceiptVia `json:"via,omitempty"`
 }
 
@@ -3428,7 +3427,7 @@ type ReceiptKeyFrom string
 // ReceiptPriority Selects the task queue.
 type ReceiptPriority string
 
-// ReceiptVia "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request of the provider.
+// ReceiptVia "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the beginning of a message that was too large. It is empty for a request of the provider.
 type ReceiptVia string
 
 // Recovery Reads a provider's list of events, and processes those that never arrived, oldest first.

@@ -2794,7 +2794,7 @@ export interface components {
         };
         /** @description A stored event in a list. */
         Event: {
-            /** @description The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event. */
+            /** @description The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event, the corrected one until the dedupe window has passed and another event claims it. */
             corrected_key?: string;
             /**
              * @description The first of processing, retrying, pending and failed that one of the event's deliveries has, or else delivered. Lists have none for events that no subscription matches. In one event's details it is pending before the event is processed, and absent if the event is dead: subscriptions are matched after processing.
@@ -2871,7 +2871,7 @@ export interface components {
             /** @description The errors of its steps, overcome or not, latest first, up to 100. */
             attempts: components["schemas"]["ErrorEntry"][];
             body: components["schemas"]["Content"];
-            /** @description The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event. */
+            /** @description The key that a corrected definition has given the event since; absent if it is the same. Both keys find the event, the corrected one until the dedupe window has passed and another event claims it. */
             corrected_key?: string;
             dead_letters: components["schemas"]["DeadLetter"][];
             /** @description An operator's decision about the event. */
@@ -3878,10 +3878,10 @@ export interface components {
             /** @description Means that the event isn't sent to subscriptions, as an operator has decided for a recovery. */
             undelivered?: boolean;
             /**
-             * @description "recover" for an event from the provider's list of events, "queue" for one from a queue, "queue_cut" for the beginning of a message that was too large, and "queue_suspect" for one that may crash its reader. It is empty for a request of the provider.
+             * @description "recover" for an event from the provider's list of events, "queue" for one from a queue, and "queue_cut" for the beginning of a message that was too large. It is empty for a request of the provider.
              * @enum {string}
              */
-            via?: "recover" | "queue" | "queue_cut" | "queue_suspect";
+            via?: "recover" | "queue" | "queue_cut";
         };
         /** @description Reads a provider's list of events, and processes those that never arrived, oldest first. */
         Recovery: {
