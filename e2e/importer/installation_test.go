@@ -288,12 +288,14 @@ const (
 	allEvents       = "SELECT count(*) FROM events"
 	openDeadLetters = "SELECT count(*) FROM dead_letters WHERE state IN ('open', 'replaying', 'exhausted')"
 	openRuns        = "SELECT count(*) FROM inbox"
+	unexpiredKeys   = "(SELECT * FROM idempotency_keys WHERE expires_at IS NULL OR expires_at > now())"
 )
 
-// contents returns everything in these tables, to check that nothing has changed.
+// contents returns everything in these tables, to check that nothing has changed. Expired keys are left out: at each full hour they
+// are purged, and an import writes those of its events again.
 func (i *installation) contents(t *testing.T) (text string) {
 	t.Helper()
-	for _, table := range []string{"events", "dead_letters", "entities", "event_entities", "idempotency_keys", "deliveries"} {
+	for _, table := range []string{"events", "dead_letters", "entities", "event_entities", unexpiredKeys, "deliveries"} {
 		var rows string
 		i.query(t, "SELECT coalesce(string_agg(r::text, E'\n' ORDER BY r::text), '') FROM "+table+" AS r", nil, &rows)
 		text += table + "\n" + rows + "\n"
