@@ -57,7 +57,8 @@ var schemes = map[string]map[string]scheme{
 }
 
 // ParseAddress parses the URL of a broker of a kind: nats, rabbitmq, kafka, s3, sqs or pubsub. Several hosts are separated by
-// commas: kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the URL.
+// commas: kafka://a:9092,b:9092. The error completes a sentence that begins with the field's name, and repeats nothing of the
+// URL.
 func ParseAddress(kind, text string) (a Address, err error) {
 	known := schemes[kind]
 	name, rest, found := strings.Cut(text, "://")
